@@ -1,9 +1,12 @@
 //! A cluster of machines and its queues.
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use dashu_int::{IBig, UBig};
 use thiserror::Error;
 
-use crate::{Amount, Rational, Resource, ResourceQuantity, Span};
+use crate::{Amount, Rational, Resource, ResourceQuantity, Span, Time, expand_hostlist};
 
 /// Identical machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +22,71 @@ pub struct MachineGroup {
     pub speed: Rational,
     /// Properties that jobs can request: `infiniband`, `ssd`.
     pub properties: Vec<String>,
+    /// The names of the machines in their order; empty where the name of the group is a list of hosts, or they have none.
+    pub hosts: Vec<String>,
+}
+
+impl MachineGroup {
+    /// Returns the names of the machines in their order; none if they are not known.
+    ///
+    /// ```
+    /// # use evenhand_model::*;
+    /// let group = |name: &str, count| MachineGroup {
+    ///     name: name.into(), count, capacity: Vec::new(), speed: Rational::ONE, properties: Vec::new(), hosts: Vec::new(),
+    /// };
+    /// assert_eq!(group("n[1-2]", 2).host_names(), ["n1", "n2"]);
+    /// assert!(group("thin", 2).host_names().is_empty());
+    /// ```
+    pub fn host_names(&self) -> Vec<String> {
+        if !self.hosts.is_empty() {
+            return self.hosts.clone();
+        }
+        let named = expand_hostlist(&self.name).filter(|names| names.len() == self.count as usize);
+        named.unwrap_or_default()
+    }
+}
+
+/// An instant as a cluster's description states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SiteTime {
+    /// Since 1970-01-01T00:00:00 UTC.
+    Date(Time),
+    /// In seconds of the log.
+    OfLog(i64),
+}
+
+impl SiteTime {
+    /// Returns the instant in seconds of a log whose zero is `zero` seconds after 1970.
+    pub fn in_log(self, zero: i64) -> i64 {
+        match self {
+            SiteTime::Date(time) => (time.nanos() / 1_000_000_000) as i64 - zero,
+            SiteTime::OfLog(seconds) => seconds,
+        }
+    }
+
+    /// Returns whether this instant is before another one; `None` if only a log can tell.
+    pub fn is_before(self, other: SiteTime) -> Option<bool> {
+        match (self, other) {
+            (SiteTime::Date(a), SiteTime::Date(b)) => Some(a < b),
+            (SiteTime::OfLog(a), SiteTime::OfLog(b)) => Some(a < b),
+            _ => None,
+        }
+    }
+}
+
+/// A time in which machines are reserved, or take no jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closure {
+    /// The name of the reservation, or the reason of an outage.
+    pub name: String,
+    /// The machines, as the description names them: lists of hosts, or groups.
+    pub machines: Vec<String>,
+    /// The first instant.
+    pub from: SiteTime,
+    /// The instant at which it is over; `None`: never.
+    pub to: Option<SiteTime>,
+    /// Whether another reservation of the same machines may overlap it.
+    pub may_overlap: bool,
 }
 
 /// A queue (partition) and its limits.
@@ -115,6 +183,31 @@ pub struct Cluster {
     pub queues: Vec<Queue>,
     /// Limits beside those of the queues.
     pub limits: Vec<Limit>,
+    /// When machines are only for the jobs of a reservation.
+    pub reservations: Vec<Closure>,
+    /// When machines are down or drained.
+    pub outages: Vec<Closure>,
+}
+
+/// The names of a cluster's groups and machines.
+#[derive(Clone, Debug, Default)]
+pub struct MachineNames {
+    groups: HashMap<String, Range<u32>>,
+    hosts: HashMap<String, u32>,
+}
+
+impl MachineNames {
+    /// Returns the numbers of the machines that a text names, which is the name of a group or a list of hosts.
+    ///
+    /// # Errors
+    /// Returns the first name that no machine has.
+    pub fn numbers(&self, text: &str) -> Result<Vec<u32>, String> {
+        if let Some(group) = self.groups.get(text) {
+            return Ok(group.clone().collect());
+        }
+        let hosts = expand_hostlist(text).filter(|hosts| !hosts.is_empty()).ok_or_else(|| text.to_string())?;
+        hosts.into_iter().map(|host| self.hosts.get(&host).copied().ok_or(host)).collect()
+    }
 }
 
 /// A mismatch between a cluster and a workload.
@@ -141,6 +234,18 @@ impl Cluster {
     /// Returns the queue named `name`.
     pub fn queue(&self, name: &str) -> Option<&Queue> {
         self.queues.iter().find(|q| q.name == name)
+    }
+
+    /// Returns the names of groups and machines.
+    pub fn machine_names(&self) -> MachineNames {
+        let mut names = MachineNames::default();
+        let mut first = 0;
+        for group in &self.groups {
+            names.hosts.extend(group.host_names().into_iter().zip(first..));
+            names.groups.insert(group.name.clone(), first..first + group.count);
+            first += group.count;
+        }
+        names
     }
 
     /// Returns the exact capacity of each machine of a group, one entry per resource in the resource's own unit; 0 for
@@ -196,7 +301,14 @@ mod tests {
 
     fn group(name: &str, count: u32, capacity: &[&str]) -> MachineGroup {
         let capacity = capacity.iter().map(|t| ResourceQuantity::parse(t).unwrap()).collect();
-        MachineGroup { name: name.into(), count, capacity, speed: Rational::ONE, properties: Vec::new() }
+        MachineGroup {
+            hosts: Vec::new(),
+            name: name.into(),
+            count,
+            capacity,
+            speed: Rational::ONE,
+            properties: Vec::new(),
+        }
     }
 
     #[test]
@@ -205,7 +317,7 @@ mod tests {
             resources: vec!["cpu".into(), "mem".into()],
             groups: vec![group("a", 2, &["16", "64GiB"]), group("b", 3, &["4", "0"])],
             queues: vec![Queue::new("long")],
-            limits: Vec::new(),
+            ..Cluster::default()
         };
         let resources = [Resource::new("mem", "GB"), Resource::new("cpu", "")];
         let total = cluster.total(&resources).unwrap();
@@ -216,6 +328,25 @@ mod tests {
             cluster.total(&gpu),
             Err(ClusterError::Missing { resource: "gpu".into(), has: vec!["cpu".into(), "mem".into()] })
         );
+    }
+
+    #[test]
+    fn machines_are_named_by_group_or_host() {
+        let mut named = group("others", 2, &["4"]);
+        named.hosts = vec!["x".into(), "a7".into()];
+        let cluster = Cluster {
+            resources: vec!["cpu".into()],
+            groups: vec![group("n[08-10]", 3, &["4"]), group("thin", 2, &["4"]), named],
+            ..Cluster::default()
+        };
+        let names = cluster.machine_names();
+        let found = |text: &str| names.numbers(text);
+        assert_eq!(found("n[08-10]"), Ok(vec![0, 1, 2]));
+        assert_eq!(found("a7,n[09-10]"), Ok(vec![6, 1, 2]));
+        assert_eq!((found("thin"), found("others")), (Ok(vec![3, 4]), Ok(vec![5, 6])));
+        assert_eq!(found("n[10-11]"), Err("n11".into()));
+        assert_eq!(found("n[1-"), Err("n[1-".into()));
+        assert_eq!(found(""), Err(String::new()));
     }
 
     #[test]

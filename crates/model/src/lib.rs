@@ -49,7 +49,9 @@ mod workload;
 pub use accounts::{Account, AccountTree, AccountsError};
 pub use capacity::{Capacity, CapacityError};
 pub use chunk::{Chunk, ChunkError};
-pub use cluster::{Cluster, ClusterError, Limit, MachineGroup, Queue, queue_names, whole_steps};
+pub use cluster::{
+    Closure, Cluster, ClusterError, Limit, MachineGroup, MachineNames, Queue, SiteTime, queue_names, whole_steps,
+};
 pub use dashu_int::{IBig, UBig};
 pub use dashu_ratio::RBig as Rational;
 pub use demand::{DemandId, DemandTable};

@@ -263,6 +263,7 @@ mod tests {
     fn on_machines_a_job_is_worth_the_least_of_each_of_its_chunks() {
         // The reference's machines.
         let group = |(name, has): (&str, [&str; 2])| MachineGroup {
+            hosts: Vec::new(),
             name: name.into(),
             count: 1,
             capacity: has.map(|n| ResourceQuantity::parse(n).unwrap()).to_vec(),
@@ -270,7 +271,8 @@ mod tests {
             properties: vec![],
         };
         let groups = [("a", ["16", "64"]), ("b", ["8", "256"]), ("c", ["64", "512"])].map(group).to_vec();
-        let cluster = Cluster { resources: vec!["cpu".into(), "mem".into()], groups, queues: vec![], limits: vec![] };
+        let cluster =
+            Cluster { resources: vec!["cpu".into(), "mem".into()], groups, queues: vec![], ..Cluster::default() };
         // 80 CPUs are on no machine: 80 chunks of a CPU and a unit of memory, each worth 1. What is beyond all
         // machines never runs.
         let w = workload(&[[1, 32], [4, 4], [16, 64], [2, 200], [80, 40], [1, 1000]]);

@@ -169,7 +169,7 @@ proptest! {
         until in prop::option::of(0u64..30),
     ) {
         let w = workload(&jobs);
-        let group = |(i, (count, has, speed)): (usize, &Kind)| MachineGroup {
+        let group = |(i, (count, has, speed)): (usize, &Kind)| MachineGroup { hosts: Vec::new(),
             name: i.to_string(),
             count: *count as u32,
             capacity: has.map(|n| ResourceQuantity::parse(&n.to_string()).unwrap()).to_vec(),
@@ -180,7 +180,7 @@ proptest! {
         // A resource that no machine has is refused.
         groups[0].1 = groups[0].1.map(|has| has.max(1));
         let resources = RESOURCES.map(String::from).to_vec();
-        let cluster = Cluster { resources, groups: groups.iter().enumerate().map(group).collect(), queues: vec![], limits: vec![] };
+        let cluster = Cluster { resources, groups: groups.iter().enumerate().map(group).collect(), queues: vec![], ..Cluster::default() };
         let site = Site::machines(&cluster, w.resources()).unwrap();
         let kinds = Jobs::new(&w, &site, Layout::Auto);
         let weights = Weights::equal(1);

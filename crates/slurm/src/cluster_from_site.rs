@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_model::{Cluster, MachineGroup, Queue, Rational, ResourceQuantity};
+use evenhand_model::{Cluster, MachineGroup, Queue, Rational, ResourceQuantity, expand_hostlist};
 
 use crate::nodes::Node;
 use crate::partitions::Partition;
@@ -77,7 +77,14 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
         let names: Vec<&str> = group_nodes.iter().map(|&at| nodes[at].name.as_str()).collect();
         let speed = Rational::from_parts(speed.into(), slowest.into());
         let count = u32::try_from(group_nodes.len()).unwrap_or(u32::MAX);
-        groups.push(MachineGroup { name: shortened(&names), count, capacity: has, speed, properties });
+        groups.push(MachineGroup {
+            hosts: hosts_of(&names),
+            name: shortened(&names),
+            count,
+            capacity: has,
+            speed,
+            properties,
+        });
         members.push(group_nodes);
     }
     let mut queues = Vec::new();
@@ -95,7 +102,14 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
             ..Queue::new(partition.name.clone())
         });
     }
-    SiteCluster { cluster: Cluster { resources, groups, queues, limits: Vec::new() }, members, notes }
+    SiteCluster { cluster: Cluster { resources, groups, queues, ..Cluster::default() }, members, notes }
+}
+
+/// The names of machines that the name of their group does not list in their order.
+fn hosts_of(names: &[&str]) -> Vec<String> {
+    let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+    let listed = expand_hostlist(&shortened(&names.iter().map(String::as_str).collect::<Vec<_>>()));
+    if listed.is_some_and(|listed| listed == names) { Vec::new() } else { names }
 }
 
 /// Returns a hostlist expression for names that differ in the number at their end, such as `n[1-3,7]`; the first name

@@ -126,7 +126,14 @@ impl Clock {
 
 fn group(name: &str, count: u32, has: [&str; 3]) -> MachineGroup {
     let has = has.iter().filter_map(|t| ResourceQuantity::parse(t).ok()).collect();
-    MachineGroup { name: name.into(), count, capacity: has, speed: Rational::ONE, properties: Vec::new() }
+    MachineGroup {
+        hosts: Vec::new(),
+        name: name.into(),
+        count,
+        capacity: has,
+        speed: Rational::ONE,
+        properties: Vec::new(),
+    }
 }
 
 /// Machines of three kinds, so many times 20.
@@ -139,7 +146,7 @@ fn machines(twentieths: u32) -> Cluster {
             group("gpu", twentieths, ["32", "256", "4"]),
         ],
         queues: Vec::new(),
-        limits: Vec::new(),
+        ..Cluster::default()
     }
 }
 

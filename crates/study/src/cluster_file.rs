@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use evenhand_documents::{Document, DocumentError, Node, Table, nearest};
-use evenhand_model::{Cluster, Limit, MachineGroup, Queue, Rational, ResourceQuantity, Span};
+use evenhand_model::{Cluster, Limit, MachineGroup, Queue, Rational, ResourceQuantity, Span, expand_hostlist};
 
-const MACHINE: [&str; 4] = ["name", "count", "speed", "properties"];
+use crate::cluster_closures;
+
+const MACHINE: [&str; 5] = ["name", "count", "speed", "properties", "hosts"];
 const QUEUE: [&str; 10] =
     ["name", "price", "priority", "max_wall", "max_job", "max_user", "max_user_jobs", "max", "max_jobs", "properties"];
 const LIMIT: [&str; 10] =
@@ -34,7 +36,7 @@ const LIMIT: [&str; 10] =
 /// max = { cpu = 1024 }
 /// max_jobs = 100
 ///
-/// [[limits]]       # jobs of these queues, accounts and users; each may be left out
+/// [[limits]]       # jobs of these queues, accounts, users and QOS; each may be left out
 /// name = "physics, a user"
 /// queues = ["long"]
 /// accounts = ["physics", "optics"]
@@ -45,9 +47,22 @@ const LIMIT: [&str; 10] =
 /// max_jobs = 4
 /// max_job = { cpu = 32 }
 /// max_wall = "2d"
+///
+/// [[reservations]] # only the jobs of the reservation run there then
+/// name = "course"
+/// machines = ["fat"]
+/// from = "2026-01-31T08:00" # in UTC, or seconds of the log
+/// to = "2026-01-31T18:00"
+/// may_overlap = false       # default
+///
+/// [[outages]]      # no job starts there then
+/// name = "power supply"
+/// machines = ["fat"]
+/// from = "2026-02-03T11:20"
+/// to = "2026-02-04"         # default: it never ends
 /// ```
 ///
-/// Keys of a machine other than `name`, `count`, `speed` and `properties` are resources. A `[pool]`
+/// Keys of a machine other than `name`, `count`, `speed`, `properties` and `hosts` are resources. A `[pool]`
 /// beside them is left to [`read_pool`](crate::read_pool).
 ///
 /// # Errors
@@ -71,7 +86,7 @@ pub fn cluster_of(document: &Document) -> Result<Option<Cluster>, DocumentError>
             _ => Ok(None),
         };
     };
-    root.deny_unknown(&["machines", "queues", "limits", "pool"])?;
+    root.deny_unknown(&["machines", "queues", "limits", "reservations", "outages", "pool"])?;
     let mut cluster = Cluster::default();
     for group in machines.with_label("[[machines]]").list()? {
         machine(&group.table()?, &mut cluster)?;
@@ -91,6 +106,7 @@ pub fn cluster_of(document: &Document) -> Result<Option<Cluster>, DocumentError>
             cluster.limits.push(limit);
         }
     }
+    cluster_closures::read(&root, &mut cluster)?;
     Ok(Some(cluster))
 }
 
@@ -165,8 +181,28 @@ fn machine(table: &Table<'_>, cluster: &mut Cluster) -> Result<(), DocumentError
     if has.iter().all(|s| s.exact.is_zero()) {
         return Err(table.error("found no resource, expected at least one, such as cpu = 16"));
     }
-    cluster.groups.push(MachineGroup { name: named, count, capacity: has, speed, properties: properties(table)? });
+    let hosts = match table.get("hosts") {
+        Some(node) => hosts(&node, count)?,
+        None => Vec::new(),
+    };
+    let properties = properties(table)?;
+    cluster.groups.push(MachineGroup { name: named, count, capacity: has, speed, properties, hosts });
     Ok(())
+}
+
+/// The names of a group's machines.
+fn hosts(node: &Node<'_>, count: u32) -> Result<Vec<String>, DocumentError> {
+    let text = node.text()?;
+    let names = expand_hostlist(text).filter(|names| !names.is_empty());
+    let names =
+        names.ok_or_else(|| node.error(format!("found {text:?}, expected a list of hosts such as \"n[1-4],g1\"")))?;
+    match names.len() == count as usize {
+        true => Ok(names),
+        false => {
+            let hosts = if names.len() == 1 { "host" } else { "hosts" };
+            Err(node.error(format!("found {} {hosts}, expected as many as count says: {count}", names.len())))
+        }
+    }
 }
 
 fn queue(table: &Table<'_>, cluster: &Cluster) -> Result<Queue, DocumentError> {

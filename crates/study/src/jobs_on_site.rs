@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenhand_model::{Capacity, Cluster, UserId, Workload};
+use evenhand_model::{Capacity, Cluster, SiteTime, Time, UserId, Workload};
 use evenhand_policies::equivalents::PROCESSORS;
 use evenhand_simulator::{
     Activity, BACKFILLS, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PoolOptions, Rejection, Simulated,
@@ -19,7 +19,7 @@ use crate::replay::ReplayOn;
 /// The version of the simulation; changes when the same inputs give other or more results.
 const SIMULATION: &str = "jobs 5";
 /// The same of Slurm's scheduler.
-const SLURM_SIMULATION: &str = "slurm 2";
+const SLURM_SIMULATION: &str = "slurm 3";
 
 /// The schedulers by name: strict order, a kind of backfilling, or Slurm's.
 pub const SCHEDULERS: [(&str, Backfill); 4] = [
@@ -66,6 +66,15 @@ pub(crate) struct OnSite {
     pub(crate) jobs: Jobs,
     pub(crate) rules: JobRules,
     pub(crate) cluster: Option<Cluster>,
+    /// Whether it is known when the log's zero was.
+    log_has_dates: bool,
+}
+
+/// The time from which on a log counts from 1970, if its header does not state its zero.
+const DATES_FROM: Time = Time::from_secs(10 * 366 * 86_400);
+
+fn has_dates(workload: &Workload) -> bool {
+    workload.zero_s() > 0 || workload.columns().submit.first().is_some_and(|first| *first >= DATES_FROM)
 }
 
 impl OnSite {
@@ -73,7 +82,7 @@ impl OnSite {
     pub(crate) fn machines(cluster: &Cluster, workload: &Workload, rules: JobRules) -> Result<Arc<OnSite>, SiteError> {
         let site = Site::machines(cluster, workload.resources())?;
         let jobs = Jobs::new(workload, &site, rules.layout);
-        Ok(Arc::new(OnSite { site, jobs, rules, cluster: Some(cluster.clone()) }))
+        Ok(Arc::new(OnSite { site, jobs, rules, cluster: Some(cluster.clone()), log_has_dates: has_dates(workload) }))
     }
 
     /// Places a workload's jobs on a pool with backfilling. Returns `None` without backfilling, which the simulation of
@@ -81,7 +90,7 @@ impl OnSite {
     pub(crate) fn pool(capacity: &Capacity, workload: &Workload, rules: JobRules) -> Option<Arc<OnSite>> {
         let site = (rules.backfill != Backfill::None).then(|| Site::pool(capacity))?;
         let jobs = Jobs::new(workload, &site, rules.layout);
-        Some(Arc::new(OnSite { site, jobs, rules, cluster: None }))
+        Some(Arc::new(OnSite { site, jobs, rules, cluster: None, log_has_dates: has_dates(workload) }))
     }
 
     /// Returns the same site with the jobs of another workload, which has the same resources and queues.
@@ -122,10 +131,40 @@ impl OnSite {
         let dropped = (dropped > 0).then(|| {
             format!("{dropped} jobs fit on no machines with all that they require; they are laid out without it")
         });
+        let (rows, queues) = &self.jobs.unknown_queues;
+        let queues = (*rows > 0).then(|| {
+            let more = if queues.len() > 3 { format!(" and {} more", queues.len() - 3) } else { String::new() };
+            let names = queues.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+            format!("{rows} jobs are in queues that the cluster file does not define ({names}{more}); they may use all machines, without limits")
+        });
         let several = self.jobs.several_queues;
         let several = (several > 0)
             .then(|| format!("{several} jobs name several queues, and may run on the machines of any of them"));
-        self.note().into_iter().chain(unknown).chain(dropped).chain(several).collect()
+        let note = self.note().into_iter();
+        note.chain(queues).chain(unknown).chain(dropped).chain(several).chain(self.note_of_closures()).collect()
+    }
+
+    /// Returns a note on reservations and outages that have no effect.
+    fn note_of_closures(&self) -> Option<String> {
+        let cluster = self.cluster.as_ref()?;
+        let (reservations, outages) = (cluster.reservations.len(), cluster.outages.len());
+        if reservations + outages == 0 {
+            return None;
+        }
+        let closures = format!("the cluster file's reservations ({reservations}) and outages ({outages})");
+        if self.rules.backfill != Backfill::Slurm {
+            return Some(format!(
+                "{closures} are followed by --scheduler slurm, and not by {}",
+                self.rules.scheduler_name()
+            ));
+        }
+        let mut all = cluster.reservations.iter().chain(&cluster.outages);
+        let has_dates = all.any(|closure| matches!(closure.from, SiteTime::Date(_)));
+        (has_dates && !self.log_has_dates).then(|| {
+            format!(
+                "{closures} have dates, and the log has none (no UnixStartTime in its header): those are without effect"
+            )
+        })
     }
 
     /// Returns a note on assumed wall times, if backfilling uses them.

@@ -10,6 +10,7 @@ mod account_record;
 mod accounts;
 mod affected_users;
 mod class_results;
+mod cluster_closures;
 mod cluster_file;
 mod compare_classes;
 mod compare_runs;

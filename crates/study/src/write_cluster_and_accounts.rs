@@ -2,7 +2,8 @@
 //! [`AccountsFile`](crate::AccountsFile) read.
 
 use evenhand_documents::toml_string as quoted;
-use evenhand_model::{Account, Cluster, Rational, ResourceQuantity, Span, UBig};
+use evenhand_model::calendar::iso_8601;
+use evenhand_model::{Account, Cluster, Rational, ResourceQuantity, SiteTime, Span, UBig};
 
 /// Returns the text of a cluster file that reads back as `cluster`.
 pub fn cluster_text(cluster: &Cluster) -> String {
@@ -18,6 +19,9 @@ pub fn cluster_text(cluster: &Cluster) -> String {
             line(&mut text, &format!("speed = {}", number(&group.speed)));
         }
         properties(&mut text, &group.properties);
+        if !group.hosts.is_empty() {
+            line(&mut text, &format!("hosts = {}", quoted(&group.hosts.join(","))));
+        }
         text.push('\n');
     }
     for queue in &cluster.queues {
@@ -60,7 +64,27 @@ pub fn cluster_text(cluster: &Cluster) -> String {
         limit.max_wall.iter().for_each(|wall| line(&mut text, &format!("max_wall = {}", quoted(&span(*wall)))));
         text.push('\n');
     }
+    for (kind, closures) in [("reservations", &cluster.reservations), ("outages", &cluster.outages)] {
+        for closure in closures {
+            line(&mut text, &format!("[[{kind}]]"));
+            line(&mut text, &format!("name = {}", quoted(&closure.name)));
+            names(&mut text, "machines", &closure.machines);
+            line(&mut text, &format!("from = {}", site_time(closure.from)));
+            closure.to.iter().for_each(|to| line(&mut text, &format!("to = {}", site_time(*to))));
+            if closure.may_overlap {
+                line(&mut text, "may_overlap = true");
+            }
+            text.push('\n');
+        }
+    }
     text
+}
+
+fn site_time(time: SiteTime) -> String {
+    match time {
+        SiteTime::Date(time) => quoted(&iso_8601(time)),
+        SiteTime::OfLog(seconds) => seconds.to_string(),
+    }
 }
 
 fn limits(text: &mut String, name: &str, limits: &[(String, ResourceQuantity)]) {
@@ -164,7 +188,7 @@ mod tests {
             for (at, (name, count, bytes, part, gpus, properties)) in groups.into_iter().enumerate() {
                 let has = vec![amount(bytes, part, false), amount(bytes, 1, true), amount(gpus, 1, false)];
                 let speed = Rational::from_parts(u32::from(part).into(), 3u8.into());
-                cluster.groups.push(MachineGroup { name: format!("{name}{at}"), count, capacity: has, speed, properties });
+                cluster.groups.push(MachineGroup { hosts: Vec::new(),  name: format!("{name}{at}"), count, capacity: has, speed, properties });
             }
             for (at, (name, priority, wall, memory)) in queues.into_iter().enumerate() {
                 cluster.queues.push(Queue {

@@ -78,7 +78,7 @@ fn workloads() -> impl Strategy<Value = Workload> {
                 proptest::collection::vec(line(width), 1..60),
                 proptest::collection::vec("\\PC{0,4}", width),
                 proptest::collection::vec(("\\PC{0,6}", "\\PC{0,6}"), 0..4),
-                any::<[bool; 12]>(),
+                any::<[bool; 7 + Detail::ALL.len()]>(),
             )
         })
         .prop_map(|(lines, units, header, keep)| {

@@ -33,6 +33,12 @@ pub(crate) struct SiteImportArgs {
     /// Partitions, in place of those of slurm.conf: the text of scontrol -o show part
     #[arg(long, value_name = "FILE")]
     pub(crate) partitions: Option<PathBuf>,
+    /// Reservations: the text of scontrol show reservation, or of sacctmgr -P show reservation with NodeNames
+    #[arg(long, value_name = "FILE")]
+    pub(crate) reservations: Option<PathBuf>,
+    /// When nodes were down or drained: the text of sacctmgr -P show event All_Time Event=Node, or of sinfo -R
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) machines: MachineArgs,
     /// Folder for the files that describe the site: cluster.toml, accounts.toml, policy-settings.toml, slurm.conf

@@ -190,6 +190,73 @@ fn jobs_are_not_considered_before_they_were_eligible() {
     assert_eq!(rows[1..], [(1.0, 0.0), (2.0, 0.0)]);
 }
 
+const RESERVATIONS: &str = "ReservationName=course StartTime=2026-01-05T08:10:00 EndTime=2026-01-05T08:20:00\n   Nodes=n[1-3],x9 Flags=SPEC_NODES\n\
+    ReservationName=second StartTime=2026-01-05T08:15:00 EndTime=2026-01-05T08:16:00\n   Nodes=n1 Flags=SPEC_NODES\n";
+const EVENTS: &str = "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n\
+    lab|n1|2026-01-05T07:00:00|2026-01-05T08:04:00|DOWN|power|root\nlab|n2|2026-01-05T07:00:00|2026-01-05T08:04:00|DRAIN|fan|root\n\
+    lab|n3|2026-01-05T07:00:00|2026-01-05T08:04:00|DOWN|power|root\n";
+
+/// Jobs of ten minutes' limit: one submitted while all nodes are down, one of another user whose limit reaches into the
+/// reservation, and one of the reservation.
+const AROUND: &str = "JobIDRaw|User|Account|Partition|Reservation|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|ReqTRES|AllocTRES\n\
+    1|user1|physics|main||COMPLETED|2026-01-05T08:00:03|2026-01-05T08:04:01|2026-01-05T08:05:01|60|5|1|cpu=1,node=1|cpu=1,node=1\n\
+    2|user2|physics|main||COMPLETED|2026-01-05T08:00:04|2026-01-05T08:20:01|2026-01-05T08:21:01|60|10|1|cpu=1,node=1|cpu=1,node=1\n\
+    3|user2|physics|main|course|COMPLETED|2026-01-05T08:00:05|2026-01-05T08:10:01|2026-01-05T08:11:01|60|5|1|cpu=1,node=1|cpu=1,node=1\n";
+
+#[test]
+fn reservations_and_outages_close_nodes() {
+    let folder = folder();
+    folder.write("sacct.txt", AROUND);
+    folder.write("reservations.txt", RESERVATIONS);
+    folder.write("events.txt", EVENTS);
+    let import = [
+        "site",
+        "import",
+        "--slurm-conf",
+        "slurm.conf",
+        "--reservations",
+        "reservations.txt",
+        "--events",
+        "events.txt",
+        "-o",
+        "lab",
+    ];
+    let output = folder.run(&import).assert_succeeds();
+    let found = "Found: 2 reservations and 3 outages (down or drained), which --scheduler slurm follows.";
+    assert!(output.stdout.contains(found), "{}", output.stdout);
+    for note in [
+        "reservations.txt:2: names nodes that are no machines of the site, and left out: x9.",
+        "reservations.txt:4: the reservation second overlaps course of line 2 on n1",
+    ] {
+        assert!(output.stderr.contains(note), "{}", output.stderr);
+    }
+    let json = folder.run(&[&import[..], &["--format", "json"]].concat()).assert_succeeds().json();
+    assert_eq!((&json["reservations"], &json["outages"]), (&2.into(), &3.into()));
+    let study =
+        ["study", "sacct.txt", "--site", "lab", "--policy", "fifo", "--tasks-csv", "--repeat", "1", "--out", "r"];
+    folder.run(&[&study[..], &["--scheduler", "slurm"]].concat()).assert_succeeds();
+    let waits = waits(&folder, "r/tasks-fifo");
+    // To the end of the outages, the end of the reservation, and its begin: each is at a full minute, when a pass is.
+    assert_eq!(waits, [237.0, 1196.0, 595.0]);
+    let output = folder.run(&[&study[..], &["--scheduler", "easy"]].concat()).assert_succeeds();
+    let note = "reservations (2) and outages (3) are followed by --scheduler slurm, and not by easy";
+    assert!(output.stderr.replace("\n       ", " ").contains(note), "{}", output.stderr);
+    for (name, text, problem) in [
+        (
+            "reservations.txt",
+            RESERVATIONS.replace("08:20:00", "08:10:00"),
+            "reservations.txt:1:62: found \"2026-01-05T08:10:00\", expected a time after its start",
+        ),
+        ("events.txt", EVENTS.replace("08:04:00|DRAIN", "soon|DRAIN"), "events.txt:3:28: found "),
+    ] {
+        let before = folder.read(name);
+        folder.write(name, text);
+        folder.run(&import).assert_fails(2, &[problem]);
+        folder.write(name, before);
+    }
+    folder.run(&[&import[..5], &["absent.txt", "-o", "lab"]].concat()).assert_fails(2, &["cannot read absent.txt"]);
+}
+
 #[test]
 fn what_is_odd_in_a_site_s_files_is_reported_with_its_line() {
     let folder = folder();
@@ -215,6 +282,30 @@ fn what_is_odd_in_a_site_s_files_is_reported_with_its_line() {
     ] {
         assert!(notes.contains(note), "{note}\n{notes}");
     }
+    // The log has a partition that the site does not have.
+    folder.write(
+        "sacct.txt",
+        DEPENDENT
+            .replace("|physics|main|COMPLETED|2026-01-05T08:00:02", "|physics|ghost|COMPLETED|2026-01-05T08:00:02"),
+    );
+    let study = [
+        "study",
+        "sacct.txt",
+        "--site",
+        "lab",
+        "--scheduler",
+        "slurm",
+        "--policy",
+        "fifo",
+        "--repeat",
+        "1",
+        "--out",
+        "r",
+    ];
+    let notes = folder.run(&study).assert_succeeds().stderr.replace("\n       ", " ");
+    let note =
+        "1 jobs are in queues that the cluster file does not define (ghost); they may use all machines, without limits";
+    assert!(notes.contains(note), "{notes}");
     let refused = |name: &str, text: &str, problem: &str| {
         folder.write(name, text);
         folder.run(&["site", "import", "--slurm-conf", name, "-o", "lab"]).assert_fails(2, &[problem]);

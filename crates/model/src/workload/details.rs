@@ -16,11 +16,14 @@ pub enum Detail {
     Machines,
     /// How the job ended.
     Outcome,
+    /// The reservation in which the job ran.
+    Reservation,
 }
 
 impl Detail {
     /// Every detail.
-    pub const ALL: [Detail; 5] = [Detail::Chunks, Detail::Requires, Detail::Qos, Detail::Machines, Detail::Outcome];
+    pub const ALL: [Detail; 6] =
+        [Detail::Chunks, Detail::Requires, Detail::Qos, Detail::Machines, Detail::Outcome, Detail::Reservation];
 
     /// Returns the name of the column.
     pub fn name(self) -> &'static str {
@@ -30,6 +33,7 @@ impl Detail {
             Detail::Qos => "qos",
             Detail::Machines => "machines",
             Detail::Outcome => "outcome",
+            Detail::Reservation => "reservation",
         }
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn cluster(resources: &[&str], groups: &[Machines<'_>]) -> Result<Clu
     let quantity = |text: &str| ResourceQuantity::parse(text).map_err(|e| ReproduceError::Setup(e.to_string()));
     let group = |(name, count, capacity, speed): &Machines<'_>| {
         Ok(MachineGroup {
+            hosts: Vec::new(),
             name: (*name).into(),
             count: *count,
             capacity: capacity.iter().map(|text| quantity(text)).collect::<Result<_, ReproduceError>>()?,
@@ -39,7 +40,7 @@ pub(super) fn cluster(resources: &[&str], groups: &[Machines<'_>]) -> Result<Clu
         resources: resources.iter().map(|r| (*r).to_string()).collect(),
         groups: groups.iter().map(group).collect::<Result<_, ReproduceError>>()?,
         queues: Vec::new(),
-        limits: Vec::new(),
+        ..Cluster::default()
     })
 }
 

@@ -157,6 +157,7 @@ mod tests {
     fn site(machines: u32) -> Site {
         let has = vec![ResourceQuantity::parse("4").unwrap(), ResourceQuantity::parse("4").unwrap()];
         let group = |name: &str, count| MachineGroup {
+            hosts: Vec::new(),
             name: name.into(),
             count,
             capacity: has.clone(),
@@ -167,7 +168,7 @@ mod tests {
             resources: vec!["cpu".into(), "mem".into()],
             groups: vec![group("a", machines)],
             queues: Vec::new(),
-            limits: Vec::new(),
+            ..Cluster::default()
         };
         Site::machines(&cluster, &[Resource::new("cpu", ""), Resource::new("mem", "")]).unwrap()
     }

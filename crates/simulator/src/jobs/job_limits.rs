@@ -1,4 +1,4 @@
-//! What running jobs may hold together: all jobs of a queue, an account or a user, or those of each user by itself.
+//! What running jobs may hold together: all jobs of a queue, an account, a user or a QOS, or those of each user by itself.
 
 use std::collections::HashMap;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evenhand_model::{Chunk, Detail, Resource, Span, Time, Workload, whole_steps};
+use evenhand_model::{Chunk, Detail, Resource, Span, Time, Workload, queue_names, whole_steps};
 use evenhand_policies::{Job, LogPlace};
 
 use super::job_limits::JobLimits;
@@ -56,6 +56,8 @@ pub struct Jobs {
     pub exceeded_request: u64,
     /// Rows that require something of machines that no machine of the site names: that is without effect.
     pub unknown_requirements: u64,
+    /// Rows all of whose queues the site does not have, though it has queues, and the names of these.
+    pub unknown_queues: (u64, Vec<String>),
     /// Rows whose requirements no machines on which they fit have together: they are laid out without them.
     pub dropped_requirements: u64,
     /// Rows that may run on the machines of several queues, because they name them.
@@ -97,6 +99,7 @@ impl Jobs {
             limits: JobLimits::new(workload, site, &choices),
             without_request: 0,
             exceeded_request: 0,
+            unknown_queues: unknown_queues(workload, site),
             unknown_requirements: 0,
             dropped_requirements: 0,
             several_queues: 0,
@@ -181,6 +184,19 @@ impl Jobs {
     pub fn chunks(&self, row: usize) -> u32 {
         self.kinds[self.kind[row] as usize].copies
     }
+}
+
+/// The rows in queues that are not among those of a site, and the names of these.
+fn unknown_queues(workload: &Workload, site: &Site) -> (u64, Vec<String>) {
+    let is_known = |name: &str| site.queues.iter().any(|queue| queue.name == name);
+    let is_unknown =
+        |name: &str| !site.queues.is_empty() && !is_known(name) && !queue_names(name).any(|name| is_known(name));
+    let names: Vec<String> = workload.queues().iter().filter(|name| is_unknown(name)).cloned().collect();
+    if names.is_empty() {
+        return (0, names);
+    }
+    let rows = (0..workload.len()).filter(|row| workload.queue(*row).is_some_and(&is_unknown)).count();
+    (rows as u64, names)
 }
 
 /// What makes jobs one kind: demand and queue, the nodes that the source states, and the texts of requirements and chunks.

@@ -125,12 +125,13 @@ mod tests {
             capacity: vec![ResourceQuantity::parse("4").unwrap()],
             speed: Rational::ONE,
             properties: Vec::new(),
+            hosts: Vec::new(),
         };
         let cluster = Cluster {
             resources: vec!["cpu".into()],
             groups: vec![machines],
             queues: queues.iter().map(queue).collect(),
-            limits: Vec::new(),
+            ..Cluster::default()
         };
         let mut builder = WorkloadBuilder::new([Resource::new("cpu", "")]);
         let (duration, amounts) = (Span::from_secs(7200), [1_000_000_000]);

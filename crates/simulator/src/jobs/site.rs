@@ -1,7 +1,8 @@
 //! Machines and queue limits of a site, in a workload's units.
 
 use evenhand_model::{
-    Capacity, CapacityError, Cluster, ClusterError, Queue, Rational, Resource, Span, UBig, to_f64, whole_steps,
+    Capacity, CapacityError, Closure, Cluster, ClusterError, MachineNames, Queue, Rational, Resource, SiteTime, Span,
+    UBig, to_f64, whole_steps,
 };
 use thiserror::Error;
 
@@ -59,6 +60,26 @@ pub(crate) struct QueueLimits {
     properties: Vec<String>,
 }
 
+/// A reservation or an outage.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Closed {
+    pub(crate) name: String,
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) from: SiteTime,
+    pub(crate) to: Option<SiteTime>,
+}
+
+impl Closed {
+    fn new(closure: &Closure, names: &MachineNames) -> Result<Closed, SiteError> {
+        let mut nodes = Vec::new();
+        for text in &closure.machines {
+            let unknown = |machine| SiteError::Closure { name: closure.name.clone(), machine };
+            nodes.extend(names.numbers(text).map_err(unknown)?);
+        }
+        Ok(Closed { name: closure.name.clone(), nodes, from: closure.from, to: closure.to })
+    }
+}
+
 /// Where jobs run: one pool, or machines with queues.
 ///
 /// Amounts are in steps of a workload's resources, so a site belongs to the workload it was built for.
@@ -68,6 +89,8 @@ pub struct Site {
     pub(crate) queues: Vec<QueueLimits>,
     /// What jobs may hold together.
     pub(crate) limits: Vec<Limit>,
+    pub(crate) reservations: Vec<Closed>,
+    pub(crate) outages: Vec<Closed>,
     total: Capacity,
     /// Which resource is CPUs and how many steps one is: jobs are split into whole CPUs.
     pub(crate) cpu: Option<(usize, u64)>,
@@ -89,6 +112,14 @@ pub enum SiteError {
     Speed {
         /// The group's name.
         group: String,
+    },
+    /// A reservation or an outage of a machine that does not exist.
+    #[error("{name}: no machine has the name {machine:?}")]
+    Closure {
+        /// The name of the reservation, or the reason of the outage.
+        name: String,
+        /// The name that no machine has.
+        machine: String,
     },
     /// More machines than can be numbered.
     #[error("there are {machines} machines; at most {largest} can be simulated", largest = MAX_MACHINES)]
@@ -112,6 +143,8 @@ impl Site {
             groups: vec![group],
             queues: Vec::new(),
             limits: Vec::new(),
+            reservations: Vec::new(),
+            outages: Vec::new(),
             total: capacity.clone(),
             cpu: None,
             is_pool: true,
@@ -193,7 +226,13 @@ impl Site {
             properties: q.properties.clone(),
         });
         let cpu = resources.iter().position(|r| r.name == "cpu").map(|r| (r, resources[r].steps()));
-        Ok(Site { groups, queues: queues.collect(), limits: all_limits, total, cpu, is_pool: false })
+        let names = cluster.machine_names();
+        let closed = |closures: &[Closure]| -> Result<Vec<Closed>, SiteError> {
+            closures.iter().map(|closure| Closed::new(closure, &names)).collect()
+        };
+        let (reservations, outages) = (closed(&cluster.reservations)?, closed(&cluster.outages)?);
+        let queues = queues.collect();
+        Ok(Site { groups, queues, limits: all_limits, reservations, outages, total, cpu, is_pool: false })
     }
 
     /// Returns the total capacity, which policies divide by.

@@ -63,6 +63,7 @@ fn site(world: &World, w: &Workload) -> Site {
         return Site::pool(&Capacity::new(w.resources(), has.to_vec()).unwrap());
     }
     let group = |(i, g): (usize, &Machines)| MachineGroup {
+        hosts: Vec::new(),
         name: i.to_string(),
         count: g.count as u32,
         capacity: g.has.map(number).to_vec(),
@@ -82,7 +83,7 @@ fn site(world: &World, w: &Workload) -> Site {
         resources: vec!["cpu".into(), "mem".into()],
         groups: world.machines.iter().enumerate().map(group).collect(),
         queues: world.queues.iter().enumerate().map(queue).collect(),
-        limits: Vec::new(),
+        ..Cluster::default()
     };
     Site::machines(&cluster, w.resources()).unwrap()
 }

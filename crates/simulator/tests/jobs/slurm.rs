@@ -1,8 +1,8 @@
 //! Slurm's scheduler against the obvious program, and what its parts are for.
 
 use evenhand_model::{
-    Capacity, Cluster, Limit, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity, Span, Task, Time,
-    UserId, Weights, Workload, WorkloadBuilder,
+    Capacity, Closure, Cluster, Detail, Details, Limit, MachineGroup, NO_TIME, Queue, Rational, Resource,
+    ResourceQuantity, SiteTime, Span, Task, Time, UserId, Weights, Workload, WorkloadBuilder,
 };
 use evenhand_policies::{Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
 use evenhand_simulator::{
@@ -13,8 +13,8 @@ use proptest::prelude::*;
 
 use crate::number_users;
 use crate::slurm_reference_model::{
-    AccountLimit, NodeGroup, OrderBy, Partition, SlurmJob, SlurmReferenceModel, SlurmWorld, account_of, choice,
-    priority,
+    AccountLimit, ClosedNodes, NodeGroup, OrderBy, Partition, SlurmJob, SlurmReferenceModel, SlurmWorld, account_of,
+    choice, priority,
 };
 
 /// Priorities from age, size and what the user held at the last update.
@@ -59,7 +59,9 @@ fn workload(world: &SlurmWorld) -> Workload {
 /// The workload with the start and the end of each job in the log, where it has them.
 fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload {
     let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
-    for (job, times) in world.jobs.iter().zip(times) {
+    let name = |job: &SlurmJob| job.reservation.map(|r| format!("r{r}"));
+    let reservations: Vec<Option<String>> = world.jobs.iter().map(name).collect();
+    for (i, (job, times)) in world.jobs.iter().zip(times).enumerate() {
         builder.push(&Task {
             submit: Time::from_secs(job.submit),
             start: times.map(|(start, _)| Time::from_nanos(start)),
@@ -70,6 +72,11 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
             account: Some(&format!("account{}", account_of(job.user))),
             amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
             nodes: job.nodes.map(|n| n as u32),
+            details: Details::from_fn(|detail| match detail {
+                Detail::Reservation => reservations[i].as_deref(),
+                Detail::Qos => job.qos.map(|qos| ["qos0", "qos1"][qos]),
+                _ => None,
+            }),
             ..Task::default()
         });
     }
@@ -78,7 +85,9 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
 
 fn site(world: &SlurmWorld, w: &Workload) -> Site {
     let number = |n: u64| ResourceQuantity::parse(&n.to_string()).unwrap();
+    let first = |group: usize| world.groups[..group].iter().map(|g| g.count).sum::<usize>();
     let group = |(i, g): (usize, &NodeGroup)| MachineGroup {
+        hosts: (first(i)..first(i) + g.count).map(|node| format!("node{node}")).collect(),
         name: i.to_string(),
         count: g.count as u32,
         capacity: g.has.map(number).to_vec(),
@@ -102,11 +111,29 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
         max_jobs: a.max_jobs,
         ..Limit::new(format!("account {i}"))
     };
+    let of_qos =
+        |(i, l): (usize, &AccountLimit)| Limit { accounts: Vec::new(), qos: vec![format!("qos{i}")], ..limit((i, l)) };
+    let closure = |(i, c): (usize, &ClosedNodes)| Closure {
+        name: format!("r{i}"),
+        machines: c.nodes.iter().map(|node| format!("node{node}")).collect(),
+        from: SiteTime::OfLog(c.from as i64),
+        to: Some(SiteTime::OfLog(c.to as i64)),
+        may_overlap: true,
+    };
     let cluster = Cluster {
         resources: vec!["cpu".into(), "mem".into()],
         groups: world.groups.iter().enumerate().map(group).collect(),
         queues: world.partitions.iter().enumerate().map(queue).collect(),
-        limits: world.accounts.iter().enumerate().map(limit).filter(|limit| !limit.is_empty()).collect(),
+        limits: world
+            .accounts
+            .iter()
+            .enumerate()
+            .map(limit)
+            .chain(world.qos.iter().enumerate().map(of_qos))
+            .filter(|limit| !limit.is_empty())
+            .collect(),
+        reservations: world.reservations.iter().enumerate().map(closure).collect(),
+        outages: world.outages.iter().enumerate().map(closure).collect(),
     };
     Site::machines(&cluster, w.resources()).unwrap()
 }
@@ -148,8 +175,12 @@ fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
     ];
     let named =
         prop_oneof![3 => (0..partitions).prop_map(|p| vec![p]), 1 => prop::collection::vec(0..partitions, 2..4)];
-    let job = (0u64..400, run, asked, 0usize..4, named, shape).prop_map(
-        |(submit, run, asked, user, partitions, (amounts, nodes))| SlurmJob {
+    let qos = prop::sample::select(vec![None, Some(0usize), Some(1)]);
+    let reservation = prop_oneof![5 => Just(None), 1 => (0usize..2).prop_map(Some)];
+    let job = (0u64..400, run, asked, 0usize..4, named, shape, (reservation, qos)).prop_map(
+        |(submit, run, asked, user, partitions, (amounts, nodes), (reservation, qos))| SlurmJob {
+            qos,
+            reservation,
             submit,
             run,
             asked,
@@ -229,6 +260,13 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
     })
 }
 
+/// Up to two times in which some of the nodes are closed.
+fn closed_nodes(nodes: usize) -> impl Strategy<Value = Vec<ClosedNodes>> {
+    let closed = (prop::sample::subsequence((0..nodes).collect::<Vec<usize>>(), 1..=nodes), 0u64..700, 1u64..400);
+    let closed = closed.prop_map(|(nodes, from, length)| ClosedNodes { nodes, from, to: from + length });
+    prop_oneof![2 => Just(Vec::new()), 3 => prop::collection::vec(closed, 1..3)]
+}
+
 fn world() -> impl Strategy<Value = SlurmWorld> {
     let properties = || prop::sample::select(vec![vec![], vec!["a"], vec!["b"], vec!["a", "b"]]);
     let groups = prop::collection::vec(
@@ -252,15 +290,16 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
         let limits = (limit(4, 12), prop::sample::select(vec![None, None, Some(2u32)]), any::<bool>());
         limits.prop_map(|(max, max_jobs, each_user)| AccountLimit { max, max_jobs, each_user })
     };
-    let site = (groups, prop::collection::vec(partition, 1..4), [account(), account()]);
-    site.prop_flat_map(move |(groups, partitions, accounts)| {
-        (jobs(partitions.len()), order.clone(), options()).prop_map(move |(jobs, order, options)| SlurmWorld {
-            groups: groups.clone(),
-            partitions: partitions.clone(),
-            accounts: accounts.clone(),
-            jobs,
-            order,
-            options,
+    let site = (groups, prop::collection::vec(partition, 1..4), [account(), account()], [account(), account()]);
+    site.prop_flat_map(move |(groups, partitions, accounts, qos)| {
+        let nodes = groups.iter().map(|g| g.count).sum();
+        let closed = (closed_nodes(nodes), closed_nodes(nodes));
+        let rest = (jobs(partitions.len()), order.clone(), options(), closed);
+        rest.prop_map(move |(mut jobs, order, options, (reservations, outages))| {
+            jobs.iter_mut().for_each(|job| job.reservation = job.reservation.filter(|r| *r < reservations.len()));
+            let (groups, partitions, accounts) = (groups.clone(), partitions.clone(), accounts.clone());
+            let qos = qos.clone();
+            SlurmWorld { groups, partitions, accounts, qos, reservations, outages, jobs, order, options }
         })
     })
 }
@@ -349,11 +388,16 @@ fn one_node(jobs: &[(u64, u64, u64, u64)], options: SlurmOptions) -> Vec<(Option
         partitions: vec![0],
         amounts: [cpus, 0],
         nodes: None,
+        qos: None,
+        reservation: None,
     };
     let found = run(&SlurmWorld {
         groups: vec![NodeGroup { count: 1, has: [4, 4], properties: vec![] }],
         partitions: vec![Partition::default()],
         accounts: Default::default(),
+        qos: Default::default(),
+        reservations: Vec::new(),
+        outages: Vec::new(),
         jobs: jobs.iter().map(job).collect(),
         order: OrderBy::Fifo,
         options,

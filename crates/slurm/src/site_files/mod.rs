@@ -1,6 +1,7 @@
 //! A site from its files: slurm.conf and texts of `sacctmgr` and `scontrol`, without a running Slurm.
 
 mod association_limits;
+mod closures;
 mod effect;
 mod partition_limits;
 mod qos;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use association_limits::limit_associations;
+pub use closures::{SiteClosure, parse_events, parse_reservations};
 pub use effect::{Unmodelled, unmodelled_settings};
 pub use partition_limits::limit_partitions;
 pub use qos::{Qos, inconsistent_qos, parse_qos};

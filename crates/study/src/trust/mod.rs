@@ -325,7 +325,7 @@ mod tests {
                 resources: vec!["cpu".into()],
                 groups: Vec::new(),
                 queues: names.iter().map(|name| evenhand_model::Queue::new(*name)).collect(),
-                limits: Vec::new(),
+                ..Cluster::default()
             });
             not_modelled(&w, &capacity, &crate::logged::as_logged(&w), cluster.as_ref()).join(" ")
         };

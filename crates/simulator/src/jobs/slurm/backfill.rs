@@ -88,8 +88,10 @@ impl<'a> Engine<'a> {
     /// Whether a job of a shape can start now beside the reservations.
     fn can_start(&self, shape: u32, begin: u64, space: &NodeSpace) -> bool {
         let row = self.shapes.example(shape);
-        let mut nodes = self.able[self.jobs.kind[row as usize] as usize].clone();
-        space.keep_unreserved(begin, begin.saturating_add(self.planned_length(row)), &mut nodes);
+        let mut nodes = self.able_now(self.jobs.kind[row as usize] as usize);
+        let end = begin.saturating_add(self.planned_length(row));
+        space.keep_unreserved(begin, end, &mut nodes);
+        self.closed.keep_open(row, begin, end, &mut nodes);
         let kind = self.kind(row);
         self.nodes.has_processors(kind) && self.nodes.chunks_in(kind, &nodes) >= u64::from(kind.copies)
     }
@@ -100,7 +102,7 @@ impl<'a> Engine<'a> {
         if self.is_known_not_to_fit(kind) {
             return false;
         }
-        let fits = self.nodes.chunks_in(of, &self.able[kind]) >= u64::from(of.copies);
+        let fits = self.nodes.chunks_in(of, &self.able_now(kind)) >= u64::from(of.copies);
         if !fits {
             self.note_that_does_not_fit(kind);
         }
@@ -220,9 +222,13 @@ impl<'a> Engine<'a> {
                 return None;
             }
             nodes.copy_from(able);
-            space.keep_unreserved(at, at.saturating_add(length), &mut nodes);
+            nodes.keep(self.closed.up());
+            let end = at.saturating_add(length);
+            space.keep_unreserved(at, end, &mut nodes);
+            self.closed.keep_open(row, at, end, &mut nodes);
+            let later = || [space.next_gain(at), self.closed.next_open(row, at, end)].into_iter().flatten().min();
             if nodes.len() < at_least {
-                at = space.next_gain(at)?;
+                at = later()?;
                 continue;
             }
             *is_tested = true;
@@ -234,16 +240,18 @@ impl<'a> Engine<'a> {
             });
             let (_, result) = last.insert((nodes.clone(), result));
             let Some((found, held)) = result else {
-                at = space.next_gain(at)?;
+                at = later()?;
                 continue;
             };
             let start = (*found).max(at);
-            if start > now && !space.has_unreserved(start, start.saturating_add(length), held) {
+            let end = start.saturating_add(length);
+            let is_open = || space.has_unreserved(start, end, held) && self.closed.leave(row, start, end, held);
+            if start > now && !is_open() {
                 at = start;
                 continue;
             }
             if start > now
-                && let Some(later) = space.next_gain(at).filter(|later| start > *later)
+                && let Some(later) = later().filter(|later| start > *later)
             {
                 at = later;
                 continue;

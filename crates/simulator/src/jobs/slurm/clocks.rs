@@ -43,7 +43,7 @@ impl Engine<'_> {
         let waits = self.pending.is_any();
         let of_queue = if waits { [self.next_pass(), self.next_backfill(), self.next_priorities()] } else { [None; 3] };
         let certain = [self.events.next_time(), self.pending.next_submission()].map(|t| t.map(Time::nanos));
-        certain.into_iter().chain(of_queue).flatten().min()
+        certain.into_iter().chain(of_queue).chain([self.closed.next_change()]).flatten().min()
     }
 
     /// The next tick of a clock after its last one, not before now.

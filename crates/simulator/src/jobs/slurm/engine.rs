@@ -13,6 +13,7 @@ use super::super::prepared_jobs::Jobs;
 use super::super::site::Site;
 use super::super::{Assignment, MachineResults};
 use super::clocks::{Clocks, tick_before};
+use super::closed_nodes::ClosedNodes;
 use super::node_set::NodeSet;
 use super::nodes::Nodes;
 use super::options::SlurmOptions;
@@ -48,7 +49,7 @@ pub(in crate::jobs) struct Engine<'a> {
     pub(super) changes: u64,
     /// That of the last run of backfill.
     pub(super) outlook: Option<Outlook<'a>>,
-    pub(super) all_nodes: NodeSet,
+    pub(super) closed: ClosedNodes,
     /// By kind: the count of releases when a job of it was found not to fit.
     pub(super) does_not_fit: Vec<u64>,
     /// By partition, the first for jobs in none: its nodes.
@@ -124,7 +125,9 @@ impl<'a> Engine<'a> {
         let attempts =
             jobs.kinds.iter().zip(&able).map(|(kind, able)| attempts(kind, able, &partitions, &nodes)).collect();
         let limit: Vec<Option<u64>> = (0..workload.len()).map(limit).collect();
-        let shapes = Shapes::new(jobs.kind.iter().copied().zip(limit.iter().map(|limit| limit.unwrap_or(YEAR))));
+        let closed = ClosedNodes::new(site, workload, first);
+        let shape = |(row, kind): (u32, &u32)| (*kind, limit[row as usize].unwrap_or(YEAR), closed.number_of(row));
+        let shapes = Shapes::new((0u32..).zip(&jobs.kind).map(shape));
         Engine {
             workload,
             progress,
@@ -140,7 +143,7 @@ impl<'a> Engine<'a> {
             events: EventQueue::new(),
             changes: 0,
             outlook: None,
-            all_nodes: NodeSet::all(site.len()),
+            closed,
             does_not_fit: vec![0; jobs.kinds.len()],
             partitions,
             attempts,
@@ -232,6 +235,13 @@ impl<'a> Engine<'a> {
             for event in due {
                 released |= self.event(now, event, policy);
             }
+        }
+        if self.closed.move_to(now.nanos()) {
+            events += 1;
+            self.changes += 1;
+            self.nodes.note_release();
+            self.note_change(now);
+            self.clocks.asked = self.clocks.asked.or(Some(now.nanos()));
         }
         if released {
             match self.options.epilog && !self.options.defer {
@@ -329,8 +339,14 @@ impl<'a> Engine<'a> {
             return Ok(());
         }
         let kind = self.kind(row);
-        let mut able = (0..self.attempts_of(row)).map(|at| self.attempt(row, at).1);
-        if let Some(held) = able.find_map(|able| self.nodes.choose(kind, able)) {
+        let latest = now.nanos().saturating_add(self.planned_length(row));
+        let held = (0..self.attempts_of(row)).find_map(|at| {
+            let mut usable = self.attempt(row, at).1.clone();
+            usable.keep(self.closed.up());
+            self.closed.keep_open(row, now.nanos(), latest, &mut usable);
+            self.nodes.choose(kind, &usable)
+        });
+        if let Some(held) = held {
             self.start(now, row, held, Activity::Submit)?;
             self.notify_starts(now, policy);
             if let Order::Users(users) = &mut self.order {
@@ -372,6 +388,13 @@ impl<'a> Engine<'a> {
 
     pub(super) fn note_that_does_not_fit(&mut self, kind: usize) {
         self.does_not_fit[kind] = self.nodes.releases();
+    }
+
+    /// The nodes without an outage on which a chunk of a kind fits when they are empty.
+    pub(super) fn able_now(&self, kind: usize) -> NodeSet {
+        let mut nodes = self.able[kind].clone();
+        nodes.keep(self.closed.up());
+        nodes
     }
 
     /// In how many partitions a job is tried, one after the other.

@@ -32,7 +32,7 @@ impl Engine<'_> {
     }
 
     fn walk_main(&mut self, now: Time, full: bool, policy: &mut dyn Policy) -> Result<(), SimulationError> {
-        let mut available = self.all_nodes.clone();
+        let mut available = self.closed.up().clone();
         let mut is_all_available = true;
         let mut state = vec![State::Open; self.partitions.len()];
         let mut of_partition = vec![0u32; self.partitions.len()];
@@ -76,6 +76,8 @@ impl Engine<'_> {
                 }
                 let kind = self.kind(row);
                 let number = self.jobs.kind[row as usize] as usize;
+                // Whether it fits but for reservations.
+                let mut fits = false;
                 let held = if self.is_known_not_to_fit(number) {
                     None
                 } else {
@@ -86,7 +88,12 @@ impl Engine<'_> {
                     if held.is_none() && is_all_available && attempts == 1 {
                         self.note_that_does_not_fit(number);
                     }
-                    held
+                    fits = held.is_some();
+                    let latest = now.nanos().saturating_add(self.planned_length(row));
+                    match fits && self.closed.keep_open(row, now.nanos(), latest, &mut usable) {
+                        true => self.nodes.choose(kind, &usable),
+                        false => held,
+                    }
                 };
                 match held {
                     Some(held) => {
@@ -97,7 +104,11 @@ impl Engine<'_> {
                         }
                         break;
                     }
-                    None if self.reserves_nothing(now, row) => {}
+                    None if let Some(nodes) = self.closed.nodes_of_reservation(row, now.nanos()) => {
+                        available.remove_all(nodes);
+                        is_all_available = false;
+                    }
+                    None if fits || self.reserves_nothing(now, row) => {}
                     None => state[p] = State::Failed,
                 }
             }

@@ -6,6 +6,7 @@
 mod backfill;
 mod choice;
 mod clocks;
+mod closed_nodes;
 mod engine;
 mod main_pass;
 mod node_set;

@@ -17,6 +17,11 @@ impl NodeSet {
         set
     }
 
+    /// Removes all.
+    pub(super) fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
     #[inline]
     pub(super) fn insert(&mut self, node: u32) {
         self.words[node as usize / 64] |= 1 << (node % 64);

@@ -101,6 +101,11 @@ impl<'a> Nodes<'a> {
         self.releases
     }
 
+    /// Notes that something may fit that did not, though no job has ended.
+    pub(super) fn note_release(&mut self) {
+        self.releases += 1;
+    }
+
     /// Whether there are as many free processors as a job needs, wherever they are.
     pub(super) fn has_processors(&self, kind: &Kind) -> bool {
         kind.chunk[self.processors].saturating_mul(u64::from(kind.copies)) <= self.free_processors

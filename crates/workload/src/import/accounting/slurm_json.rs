@@ -91,6 +91,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
             Detail::Qos => text(&job["qos"]),
             Detail::Machines => text(&job["nodes"])
                 .filter(|list| start.is_some() && !list.contains(' ') && expand_hostlist(list).is_some()),
+            Detail::Reservation => text(&job["reservation"]["name"]).or_else(|| text(&job["resv_name"])),
             Detail::Outcome => end.and_then(|_| states.iter().find_map(|s| outcome::of_slurm(s))).map(Cow::Borrowed),
         }),
         unfinished: if of_queue { Unfinished::UntilLimit } else { Unfinished::Drop },

@@ -50,7 +50,7 @@ pub(super) enum Field {
 }
 
 impl Field {
-    pub(super) const ALL: [(&'static str, Field); 18] = [
+    pub(super) const ALL: [(&'static str, Field); 19] = [
         ("submit", Field::Submit),
         ("start", Field::Start),
         ("end", Field::End),
@@ -69,6 +69,7 @@ impl Field {
         ("qos", Field::Detail(Detail::Qos)),
         ("machines", Field::Detail(Detail::Machines)),
         ("outcome", Field::Detail(Detail::Outcome)),
+        ("reservation", Field::Detail(Detail::Reservation)),
     ];
 
     fn is_text(self) -> bool {

@@ -41,6 +41,7 @@ columns!(
     NNodes,
     ReqNodes,
     QOS,
+    Reservation,
     Eligible,
     NodeList,
     Constraints

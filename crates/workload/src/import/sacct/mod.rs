@@ -181,6 +181,7 @@ fn row(
     };
     let state = row.text(Column::State, "a state")?;
     let qos = row.text(Column::QOS, "a QOS")?.filter(|text| !is_none(text.as_bytes()));
+    let reservation = row.text(Column::Reservation, "a reservation")?.filter(|text| !is_none(text.as_bytes()));
     let on = row.text(Column::NodeList, "a list of nodes")?.filter(|text| !text.contains("None assigned"));
     let on = on.filter(|list| {
         let is_list = expand_hostlist(list).is_some_and(|names| !names.is_empty());
@@ -204,6 +205,7 @@ fn row(
             Detail::Qos => qos,
             Detail::Machines => on,
             Detail::Outcome => state.and_then(outcome::of_slurm),
+            Detail::Reservation => reservation,
         }),
         duration: length,
         requested,

@@ -1,5 +1,7 @@
 //! `evenhand site`: a site from its configuration files.
 
+mod closures;
+
 use std::path::{Path, PathBuf};
 
 use evenhand_documents::did_you_mean;
@@ -15,12 +17,12 @@ use evenhand_slurm::{
 use evenhand_study::{accounts_text, cluster_text};
 use serde::Serialize;
 
-use super::slurm::{cluster_options, user_shares};
-use super::study::SLURM_CONF;
 use crate::arguments::{SiteImportArgs, SiteVerb};
 use crate::failure::Failure;
 use crate::output::console::Console;
 use crate::output::write_files::{make_folder, write_file};
+use crate::verbs::slurm::{cluster_options, user_shares};
+use crate::verbs::study::SLURM_CONF;
 
 /// How many values of a setting are printed.
 const SHOWN_VALUES: usize = 4;
@@ -46,6 +48,8 @@ struct Written<'a> {
     files: Vec<&'a Path>,
     machines: u64,
     partitions: usize,
+    reservations: usize,
+    outages: usize,
     not_modelled: Vec<NotModelled<'a>>,
 }
 
@@ -78,6 +82,7 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         let problem = "no machine: give --slurm-conf with nodes and partitions, or --nodes and --partitions";
         return Err(Failure::Input(problem.into()));
     }
+    closures::read(args, &mut described.cluster, console)?;
     let settings = policy_settings(&site, &described.cluster.resources, console)?;
     make_folder(&args.output)?;
     let file = |name: &str| args.output.join(name);
@@ -103,11 +108,15 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         let not_modelled =
             unmodelled.iter().map(|u| NotModelled { name: &u.name, values: &u.values, instead: u.instead });
         let files = written.iter().map(PathBuf::as_path).collect();
+        let (reservations, outages) = (described.cluster.reservations.len(), described.cluster.outages.len());
         let not_modelled = not_modelled.collect();
-        return console.json(&Written { files, machines, partitions, not_modelled });
+        return console.json(&Written { files, machines, partitions, reservations, outages, not_modelled });
     }
     for path in &written {
         console.result(&format!("Written: {}", path.display()))?;
+    }
+    if let Some(found) = closures::found(&described.cluster) {
+        console.result(&format!("\n{found}"))?;
     }
     if !unmodelled.is_empty() {
         console.result("\nFound, and not followed by a simulation:")?;

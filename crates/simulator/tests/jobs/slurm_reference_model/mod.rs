@@ -1,5 +1,8 @@
 //! Slurm's scheduler as an obvious program: every second is simulated, and everything is computed anew from plain lists.
 
+mod nodes;
+mod plan;
+
 use evenhand_simulator::{Activity, SlurmOptions};
 
 /// Groups of nodes: how many, their CPUs and memory, and their properties.
@@ -49,6 +52,28 @@ pub(crate) struct SlurmJob {
     pub(crate) amounts: [u64; 2],
     /// Equal chunks, one a node.
     pub(crate) nodes: Option<u64>,
+    /// The QOS that it names.
+    pub(crate) qos: Option<usize>,
+    /// The reservation in which it asks to run.
+    pub(crate) reservation: Option<usize>,
+}
+
+/// Nodes that are closed for a time, in seconds.
+#[derive(Clone, Debug)]
+pub(crate) struct ClosedNodes {
+    pub(crate) nodes: Vec<usize>,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+impl ClosedNodes {
+    fn covers(&self, t: u64) -> bool {
+        self.from <= t && t < self.to
+    }
+
+    fn meets(&self, from: u64, to: u64) -> bool {
+        self.from < to && from < self.to
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +90,10 @@ pub(crate) struct SlurmWorld {
     pub(crate) partitions: Vec<Partition>,
     /// By account.
     pub(crate) accounts: [AccountLimit; 2],
+    /// By QOS.
+    pub(crate) qos: [AccountLimit; 2],
+    pub(crate) reservations: Vec<ClosedNodes>,
+    pub(crate) outages: Vec<ClosedNodes>,
     pub(crate) jobs: Vec<SlurmJob>,
     pub(crate) order: OrderBy,
     pub(crate) options: SlurmOptions,
@@ -111,12 +140,6 @@ pub(crate) struct SlurmFound {
     pub(crate) started_by: Vec<Option<Activity>>,
     /// By job: its nodes, ascending.
     pub(crate) nodes: Vec<Vec<usize>>,
-}
-
-struct Reservation {
-    begin: u64,
-    end: u64,
-    nodes: Vec<usize>,
 }
 
 pub(crate) struct SlurmReferenceModel<'a> {
@@ -202,6 +225,11 @@ impl<'a> SlurmReferenceModel<'a> {
         if self.running.len() < before {
             (released, self.changed) = (true, self.changed.or(Some(t)));
         }
+        let closed = || self.world.outages.iter().chain(&self.world.reservations);
+        let first = self.world.jobs.first().map_or(0, |j| j.submit);
+        if t > first && closed().any(|c| c.from == t || c.to == t) {
+            (self.asked, self.changed) = (self.asked.or(Some(t)), self.changed.or(Some(t)));
+        }
         if released {
             if o.defer || !o.epilog { self.asked = self.asked.or(Some(t)) } else { self.main_pass(t, false) }
         }
@@ -274,7 +302,8 @@ impl<'a> SlurmReferenceModel<'a> {
             return;
         }
         for p in self.attempts(job) {
-            let nodes = self.tried_on(job, p);
+            let mut nodes = self.tried_on(job, p);
+            nodes.retain(|&n| self.is_up(t, n) && self.is_open(job, n, t, t + self.length(job)));
             if let Some(on) = self.choose(job, &nodes, &self.running, false) {
                 self.start(t, job, on, Activity::Submit);
                 return;
@@ -300,16 +329,44 @@ impl<'a> SlurmReferenceModel<'a> {
         let a = &self.world.accounts[account_of(j.user)];
         let counts =
             |o: &&SlurmJob| if a.each_user { o.user == j.user } else { account_of(o.user) == account_of(j.user) };
+        let is_over_qos = j.qos.is_some_and(|qos| {
+            let limit = &self.world.qos[qos];
+            let counts = |o: &&SlurmJob| o.qos == j.qos && (!limit.each_user || o.user == j.user);
+            let of_qos: Vec<&SlurmJob> = running.clone().filter(counts).collect();
+            let cpus = of_qos.iter().map(|o| o.amounts[0]).sum::<u64>() + j.amounts[0];
+            limit.max.is_some_and(|most| cpus > most) || limit.max_jobs.is_some_and(|most| of_qos.len() as u32 >= most)
+        });
         let of_account: Vec<&SlurmJob> = running.filter(counts).collect();
         let of_partition: Vec<&SlurmJob> = in_partition.map(|r| &self.world.jobs[r.job]).collect();
         let of_user: Vec<&SlurmJob> = of_partition.iter().copied().filter(|o| o.user == j.user).collect();
         let cpus = |jobs: &[&SlurmJob]| jobs.iter().map(|o| o.amounts[0]).sum::<u64>() + j.amounts[0];
-        p.max_user.is_some_and(|most| cpus(&of_user) > most)
+        is_over_qos
+            || p.max_user.is_some_and(|most| cpus(&of_user) > most)
             || p.max.is_some_and(|most| cpus(&of_partition) > most)
             || p.max_user_jobs.is_some_and(|most| of_user.len() as u32 >= most)
             || p.max_jobs.is_some_and(|most| of_partition.len() as u32 >= most)
             || a.max.is_some_and(|most| cpus(&of_account) > most)
             || a.max_jobs.is_some_and(|most| of_account.len() as u32 >= most)
+    }
+
+    fn is_up(&self, t: u64, node: usize) -> bool {
+        !self.world.outages.iter().any(|o| o.covers(t) && o.nodes.contains(&node))
+    }
+
+    /// The job's reservation, if it is not over.
+    fn reservation_of(&self, t: u64, job: usize) -> Option<usize> {
+        self.world.jobs[job].reservation.filter(|&r| self.world.reservations[r].to > t)
+    }
+
+    /// Whether reservations leave the job a node from one instant to another.
+    fn is_open(&self, job: usize, node: usize, from: u64, to: u64) -> bool {
+        let own = self.reservation_of(from, job);
+        let in_own = own.is_none_or(|r| {
+            let r = &self.world.reservations[r];
+            r.covers(from) && r.nodes.contains(&node)
+        });
+        let mut others = self.world.reservations.iter().enumerate().filter(|(r, _)| Some(*r) != own);
+        in_own && !others.any(|(_, r)| r.meets(from, to) && r.nodes.contains(&node))
     }
 
     /// The first partition in which the job may be, in whose limits it counts.
@@ -393,7 +450,7 @@ impl<'a> SlurmReferenceModel<'a> {
         if t < self.completing_until {
             return;
         }
-        let mut available: Vec<usize> = (0..self.has.len()).collect();
+        let mut available: Vec<usize> = (0..self.has.len()).filter(|&n| self.is_up(t, n)).collect();
         let (mut failed, mut of_partition) = (Vec::new(), vec![0; self.world.partitions.len()]);
         let (mut depth, mut starts) = (0, 0);
         for job in self.order() {
@@ -418,7 +475,10 @@ impl<'a> SlurmReferenceModel<'a> {
                     continue;
                 }
                 let tried = self.tried_on(job, p);
-                let usable: Vec<usize> = available.iter().copied().filter(|n| tried.contains(n)).collect();
+                let mut usable: Vec<usize> = available.iter().copied().filter(|n| tried.contains(n)).collect();
+                let fits_beside_reservations = self.choose(job, &usable, &self.running, false).is_some();
+                let until = t + self.length(job);
+                usable.retain(|&n| self.is_open(job, n, t, until));
                 match self.choose(job, &usable, &self.running, false) {
                     Some(on) => {
                         self.start(t, job, on, Activity::Main);
@@ -428,7 +488,11 @@ impl<'a> SlurmReferenceModel<'a> {
                         }
                         break;
                     }
-                    None if self.reserves_nothing(t, job) => {}
+                    None if self.reservation_of(t, job).is_some() => {
+                        let own = &self.world.reservations[self.reservation_of(t, job).unwrap()];
+                        available.retain(|n| !own.nodes.contains(n));
+                    }
+                    None if fits_beside_reservations || self.reserves_nothing(t, job) => {}
                     None => failed.push(p),
                 }
             }
@@ -461,259 +525,5 @@ impl<'a> SlurmReferenceModel<'a> {
         self.running.push(Runs { job, start: t, finish, limit: self.length(job), on, ended: false });
         self.waiting.retain(|&j| j != job);
         self.changed = self.changed.or(Some(t));
-    }
-
-    fn chunk(&self, job: usize) -> ([u64; 2], usize) {
-        let j = &self.world.jobs[job];
-        match j.nodes {
-            Some(n) => ([j.amounts[0] / n, j.amounts[1] / n], n as usize),
-            None => (j.amounts, 1),
-        }
-    }
-
-    fn fits_empty(&self, job: usize, node: usize) -> bool {
-        let chunk = self.chunk(job).0;
-        chunk[0] <= self.has[node][0] && chunk[1] <= self.has[node][1]
-    }
-
-    /// Whether the job's chunks are on nodes of their own, because there are so many.
-    fn is_apart(&self, job: usize) -> bool {
-        let able = self.nodes_of(job).into_iter().filter(|&n| self.fits_empty(job, n)).count();
-        self.world.jobs[job].nodes.is_some() && able >= self.chunk(job).1
-    }
-
-    /// What is free on a node beside these jobs.
-    fn free(&self, node: usize, running: &[Runs]) -> [u64; 2] {
-        let mut free = self.has[node];
-        for r in running.iter().filter(|r| r.on.contains(&node)) {
-            let chunks = r.on.iter().filter(|n| **n == node).count() as u64;
-            let chunk = self.chunk(r.job).0.map(|c| c * chunks);
-            let held = if self.world.options.whole_nodes { self.has[node] } else { chunk };
-            (0..2).for_each(|i| free[i] -= held[i]);
-        }
-        free
-    }
-
-    /// On which of these nodes Slurm puts a job.
-    fn choose(&self, job: usize, nodes: &[usize], running: &[Runs], busy_first: bool) -> Option<Vec<usize>> {
-        let (chunk, copies) = self.chunk(job);
-        let of_partition = self.nodes_of(job);
-        let is_busy = |n: usize| running.iter().any(|r| r.on.contains(&n));
-        let apart = self.is_apart(job);
-        let chunks = |n: usize| {
-            let free = self.free(n, running);
-            let most = if apart { 1 } else { copies };
-            (0..=most).rev().find(|&k| (0..2).all(|i| chunk[i] * k as u64 <= free[i])).unwrap_or(0)
-        };
-        let able: Vec<usize> = (0..self.has.len())
-            .filter(|n| nodes.contains(n) && of_partition.contains(n))
-            .filter(|&n| !(self.world.options.whole_nodes && is_busy(n)))
-            .filter(|&n| chunks(n) > 0)
-            .collect();
-        if able.iter().map(|&n| chunks(n)).sum::<usize>() < copies {
-            return None;
-        }
-        let cpus = |n: usize| self.free(n, running)[0];
-        if self.world.options.least_loaded {
-            let mut able = able;
-            able.sort_by_key(|&n| (std::cmp::Reverse(cpus(n)), n));
-            let mut on: Vec<usize> = able.into_iter().flat_map(|n| vec![n; chunks(n)]).collect();
-            on.truncate(copies);
-            return Some(on);
-        }
-        let weight = |n: usize| usize::from(busy_first && !is_busy(n));
-        let mut runs: Vec<Vec<usize>> = Vec::new();
-        for n in able {
-            match runs.last_mut().filter(|run| {
-                let last = *run.last().unwrap();
-                last + 1 == n && weight(last) == weight(n)
-            }) {
-                Some(run) => run.push(n),
-                None => runs.push(vec![n]),
-            }
-        }
-        let mut on = Vec::new();
-        while on.len() < copies {
-            let left = copies - on.len();
-            let all = |run: &Vec<usize>| run.iter().map(|&n| cpus(n)).sum::<u64>();
-            let lightest = runs.iter().map(|run| weight(run[0])).min()?;
-            let light = || runs.iter().enumerate().filter(|(_, run)| weight(run[0]) == lightest);
-            let sufficient = light()
-                .filter(|(_, run)| run.iter().map(|&n| chunks(n)).sum::<usize>() >= left)
-                .min_by_key(|(at, run)| (all(run), *at));
-            let largest = || light().min_by_key(|(at, run)| (std::cmp::Reverse(all(run)), *at));
-            let at = sufficient.or_else(largest)?.0;
-            let mut run = runs.remove(at);
-            while on.len() < copies && !run.is_empty() {
-                let left = copies - on.len();
-                let is_last = if apart { left == 1 } else { on.is_empty() };
-                let sufficient = (0..run.len()).filter(|&p| is_last && chunks(run[p]) >= left);
-                let place = sufficient.min_by_key(|&p| (cpus(run[p]), run[p])).unwrap_or(0);
-                let node = run.remove(place);
-                on.extend(vec![node; chunks(node).min(left)]);
-            }
-        }
-        Some(on)
-    }
-
-    fn backfill(&mut self, t: u64) {
-        let o = self.world.options;
-        let window_end = t + secs(o.bf_window);
-        let mut reservations: Vec<Reservation> = Vec::new();
-        let (mut tested, mut starts) = (0, 0);
-        let mut looked: Vec<usize> = Vec::new();
-        let mut reserved = vec![0; self.world.partitions.len()];
-        for job in self.order() {
-            let cuts = self.cuts(t, window_end, &reservations);
-            if tested >= o.bf_max_job_test || cuts.len() as u32 >= o.bf_max_job_test {
-                return;
-            }
-            let user = self.world.jobs[job].user;
-            let mut is_tested = false;
-            for p in self.attempts(job) {
-                let of_user = looked.iter().filter(|&&k| self.world.jobs[k].user == user).count();
-                if o.bf_max_job_user > 0 && of_user as u32 >= o.bf_max_job_user {
-                    continue;
-                }
-                looked.push(job);
-                if self.is_over_limit(job) {
-                    continue;
-                }
-                let nodes = self.tried_on(job, p);
-                let plan = self.plan(t, window_end, job, &nodes, &reservations, &mut is_tested);
-                let Some((start, on)) = plan else { continue };
-                if start <= t {
-                    if o.whole_nodes {
-                        reservations.push(self.reservation(t, job, &on));
-                    }
-                    self.start(t, job, on, Activity::Backfill);
-                    starts += 1;
-                    break;
-                }
-                let most = o.bf_job_part_count_reserve;
-                if start > window_end || self.reserves_nothing(t, job) || (most > 0 && reserved[p] >= most) {
-                    continue;
-                }
-                reserved[p] += 1;
-                reservations.push(self.reservation(start, job, &on));
-            }
-            tested += u32::from(is_tested);
-            if starts > 0 && starts == o.bf_max_job_start {
-                return;
-            }
-        }
-    }
-
-    fn reservation(&self, start: u64, job: usize, on: &[usize]) -> Reservation {
-        let grain = secs(self.world.options.bf_resolution);
-        let end = (start + self.length(job)).div_ceil(grain) * grain;
-        Reservation { begin: start / grain * grain, end, nodes: on.to_vec() }
-    }
-
-    /// Where intervals of the plan begin.
-    fn cuts(&self, t: u64, window_end: u64, reservations: &[Reservation]) -> Vec<u64> {
-        let inside = reservations.iter().flat_map(|r| [r.begin, r.end]).filter(|&c| c > t && c < window_end);
-        let mut cuts: Vec<u64> = inside.chain([t]).collect();
-        cuts.sort_unstable();
-        cuts.dedup();
-        cuts
-    }
-
-    /// The intervals of the plan with the nodes that are reserved in each.
-    fn intervals(&self, t: u64, window_end: u64, reservations: &[Reservation]) -> Vec<(u64, u64, Vec<usize>)> {
-        let cuts = self.cuts(t, window_end, reservations);
-        let end = |at: usize| cuts.get(at + 1).copied().unwrap_or(window_end);
-        let taken = |begin: u64| {
-            let covering = reservations.iter().filter(move |r| r.begin <= begin && begin < r.end);
-            covering.flat_map(|r| r.nodes.clone()).collect::<Vec<usize>>()
-        };
-        cuts.iter().enumerate().map(|(at, &begin)| (begin, end(at), taken(begin))).collect()
-    }
-
-    fn plan(
-        &self,
-        t: u64,
-        window_end: u64,
-        job: usize,
-        of_partition: &[usize],
-        reservations: &[Reservation],
-        is_tested: &mut bool,
-    ) -> Option<(u64, Vec<usize>)> {
-        let intervals = self.intervals(t, window_end, reservations);
-        let length = self.length(job);
-        let unreserved = |node: usize, from: u64, to: u64| {
-            let mut met = intervals.iter().filter(|i| i.1 > from && i.0 <= to);
-            met.all(|i| !i.2.contains(&node))
-        };
-        let at_least = if self.is_apart(job) { self.chunk(job).1 } else { 1 };
-        let mut at = t;
-        loop {
-            if at > window_end {
-                return None;
-            }
-            let nodes: Vec<usize> = of_partition
-                .iter()
-                .copied()
-                .filter(|&n| self.fits_empty(job, n) && unreserved(n, at, at + length))
-                .collect();
-            let open: Vec<&(u64, u64, Vec<usize>)> = intervals.iter().filter(|i| i.1 > at).collect();
-            let gains = |pair: &&[&(u64, u64, Vec<usize>)]| pair[0].2.iter().any(|n| !pair[1].2.contains(n));
-            let later = open.windows(2).find(gains).map(|pair| pair[0].1);
-            if nodes.len() < at_least {
-                at = later?;
-                continue;
-            }
-            *is_tested = true;
-            let Some((found, on)) = self.will_run(t, job, &nodes) else {
-                at = later?;
-                continue;
-            };
-            let start = found.max(at);
-            if start > t && !on.iter().all(|&n| unreserved(n, start, start + length)) {
-                at = start;
-                continue;
-            }
-            match later {
-                Some(later) if start > t && start > later => at = later,
-                _ => return Some((start, on)),
-            }
-        }
-    }
-
-    fn will_run(&self, t: u64, job: usize, nodes: &[usize]) -> Option<(u64, Vec<usize>)> {
-        if let Some(on) = self.choose(job, nodes, &self.running, false) {
-            return Some((t, on));
-        }
-        let o = self.world.options;
-        let grace = secs(o.over_time_limit.unwrap_or_default()) + secs(o.kill_wait);
-        let end = |r: &Runs| {
-            let at = if r.ended { r.finish + secs(o.completing) } else { r.start + r.limit };
-            if at > t { at } else { (at + grace).max(t + 1) }
-        };
-        let mut left = self.running.clone();
-        let meets = |r: &&Runs| r.on.iter().any(|n| nodes.contains(n));
-        let mut relevant: Vec<Runs> = left.iter().filter(meets).cloned().collect();
-        relevant.sort_by_key(|r| (end(r), r.job));
-        let mut window = 30;
-        let mut at = 0;
-        while at < relevant.len() {
-            let first = end(&relevant[at]) / 30 * 30;
-            let mut to = at + 1;
-            while to < relevant.len() && end(&relevant[to]) <= first + window && to - at < 200 {
-                to += 1;
-            }
-            left.retain(|r| !relevant[at..to].iter().any(|gone| gone.job == r.job));
-            window = match o.bf_window_linear {
-                Some(step) => window + secs(step),
-                None => window * 2,
-            };
-            if let Some(on) = self.choose(job, nodes, &left, o.bf_busy_nodes) {
-                let uses = |r: &&Runs| r.on.iter().any(|n| on.contains(n));
-                let last = relevant[..to].iter().rev().find(uses).map_or(t, end);
-                return Some((last, on));
-            }
-            at = to;
-        }
-        None
     }
 }

@@ -1,0 +1,98 @@
+//! Where jobs are put.
+
+use super::{Runs, SlurmReferenceModel};
+
+impl SlurmReferenceModel<'_> {
+    pub(super) fn chunk(&self, job: usize) -> ([u64; 2], usize) {
+        let j = &self.world.jobs[job];
+        match j.nodes {
+            Some(n) => ([j.amounts[0] / n, j.amounts[1] / n], n as usize),
+            None => (j.amounts, 1),
+        }
+    }
+
+    pub(super) fn fits_empty(&self, job: usize, node: usize) -> bool {
+        let chunk = self.chunk(job).0;
+        chunk[0] <= self.has[node][0] && chunk[1] <= self.has[node][1]
+    }
+
+    /// Whether the job's chunks are on nodes of their own, because there are so many.
+    pub(super) fn is_apart(&self, job: usize) -> bool {
+        let able = self.nodes_of(job).into_iter().filter(|&n| self.fits_empty(job, n)).count();
+        self.world.jobs[job].nodes.is_some() && able >= self.chunk(job).1
+    }
+
+    /// What is free on a node beside these jobs.
+    fn free(&self, node: usize, running: &[Runs]) -> [u64; 2] {
+        let mut free = self.has[node];
+        for r in running.iter().filter(|r| r.on.contains(&node)) {
+            let chunks = r.on.iter().filter(|n| **n == node).count() as u64;
+            let chunk = self.chunk(r.job).0.map(|c| c * chunks);
+            let held = if self.world.options.whole_nodes { self.has[node] } else { chunk };
+            (0..2).for_each(|i| free[i] -= held[i]);
+        }
+        free
+    }
+
+    /// On which of these nodes Slurm puts a job.
+    pub(super) fn choose(&self, job: usize, nodes: &[usize], running: &[Runs], busy_first: bool) -> Option<Vec<usize>> {
+        let (chunk, copies) = self.chunk(job);
+        let of_partition = self.nodes_of(job);
+        let is_busy = |n: usize| running.iter().any(|r| r.on.contains(&n));
+        let apart = self.is_apart(job);
+        let chunks = |n: usize| {
+            let free = self.free(n, running);
+            let most = if apart { 1 } else { copies };
+            (0..=most).rev().find(|&k| (0..2).all(|i| chunk[i] * k as u64 <= free[i])).unwrap_or(0)
+        };
+        let able: Vec<usize> = (0..self.has.len())
+            .filter(|n| nodes.contains(n) && of_partition.contains(n))
+            .filter(|&n| !(self.world.options.whole_nodes && is_busy(n)))
+            .filter(|&n| chunks(n) > 0)
+            .collect();
+        if able.iter().map(|&n| chunks(n)).sum::<usize>() < copies {
+            return None;
+        }
+        let cpus = |n: usize| self.free(n, running)[0];
+        if self.world.options.least_loaded {
+            let mut able = able;
+            able.sort_by_key(|&n| (std::cmp::Reverse(cpus(n)), n));
+            let mut on: Vec<usize> = able.into_iter().flat_map(|n| vec![n; chunks(n)]).collect();
+            on.truncate(copies);
+            return Some(on);
+        }
+        let weight = |n: usize| usize::from(busy_first && !is_busy(n));
+        let mut runs: Vec<Vec<usize>> = Vec::new();
+        for n in able {
+            match runs.last_mut().filter(|run| {
+                let last = *run.last().unwrap();
+                last + 1 == n && weight(last) == weight(n)
+            }) {
+                Some(run) => run.push(n),
+                None => runs.push(vec![n]),
+            }
+        }
+        let mut on = Vec::new();
+        while on.len() < copies {
+            let left = copies - on.len();
+            let all = |run: &Vec<usize>| run.iter().map(|&n| cpus(n)).sum::<u64>();
+            let lightest = runs.iter().map(|run| weight(run[0])).min()?;
+            let light = || runs.iter().enumerate().filter(|(_, run)| weight(run[0]) == lightest);
+            let sufficient = light()
+                .filter(|(_, run)| run.iter().map(|&n| chunks(n)).sum::<usize>() >= left)
+                .min_by_key(|(at, run)| (all(run), *at));
+            let largest = || light().min_by_key(|(at, run)| (std::cmp::Reverse(all(run)), *at));
+            let at = sufficient.or_else(largest)?.0;
+            let mut run = runs.remove(at);
+            while on.len() < copies && !run.is_empty() {
+                let left = copies - on.len();
+                let is_last = if apart { left == 1 } else { on.is_empty() };
+                let sufficient = (0..run.len()).filter(|&p| is_last && chunks(run[p]) >= left);
+                let place = sufficient.min_by_key(|&p| (cpus(run[p]), run[p])).unwrap_or(0);
+                let node = run.remove(place);
+                on.extend(vec![node; chunks(node).min(left)]);
+            }
+        }
+        Some(on)
+    }
+}
