@@ -114,4 +114,44 @@ holds "and has restored everything" until_true 5 unchanged
 changed
 no_squeue_left() { ! pgrep -f "$work/hung/squeue" >/dev/null; }
 holds "no hung command is left behind" until_true 5 no_squeue_left
+
+# The controller itself hangs: connections are taken, and no request is answered. The driver reports each update that fails, also
+# to the service manager, whose watchdog would end it otherwise, and goes on when the controller does.
+controller=$(cat "$work/slurm/run/slurmctld.pid")
+socat -u UNIX-RECV:"$work/notify" STDOUT | while read -r line; do printf '%s %s\n' "$EPOCHSECONDS" "$line"; done >notified.log &
+until_true 10 test -S "$work/notify"
+for job in $(of_state PD); do scontrol update JobId="$job" StartTime=now 2>/dev/null; done
+NOTIFY_SOCKET=$work/notify WATCHDOG_USEC=180000000 drive >hang.log 2>&1 &
+driver=$!
+lines_with() { grep -c -- "$1" "$2"; }
+more_than() { [ "$(lines_with "$2" "$3")" -gt "$1" ]; }
+holds "before the controller hangs, the driver is ready" until_true 60 more_than 0 READY=1 notified.log
+holds "and has an order" until_true 60 eval '[ "$(factors)" -gt 0 ]'
+kill -STOP "$controller"
+stopped_at=$EPOCHSECONDS updates=$(lines_with 'changed .* places' hang.log)
+holds "two updates fail while the controller hangs, each within the limit of a command" \
+    until_true 150 more_than 1 'the daemon does not respond' hang.log
+seen=$(lines_with WATCHDOG=1 notified.log)
+holds "the service manager hears of the driver meanwhile" until_true 150 more_than "$seen" WATCHDOG=1 notified.log
+holds "which is still there" kill -0 "$driver"
+kill -CONT "$controller"
+printf 'the controller hung for %s s\n' "$((EPOCHSECONDS - stopped_at))"
+holds "when the controller goes on, so does the driver" until_true 90 more_than "$updates" 'changed .* places' hang.log
+silence=$(awk 'NR > 1 && $1 - last > most { most = $1 - last } { last = $1 } END { print most + 0 }' notified.log)
+printf 'the longest silence towards the service manager: %s s\n' "$silence"
+holds "the service manager heard of it within its limit, always" [ "$silence" -lt 180 ]
+
+# Stopped while the controller hangs, the driver ends in time, and the next one restores what it had to leave.
+kill -STOP "$controller"
+kill -TERM "$driver"
+holds "stopped while the controller hangs, it ends" until_true 20 ended
+ended || { kill -9 "$driver"; } 2>/dev/null
+wait "$driver"
+holds "with the status of an environment that failed" [ $? = 3 ]
+holds_in "and says how to restore what is left" "evenhand slurm release --state" hang.log
+kill -CONT "$controller"
+until_true 60 eval 'squeue -h >/dev/null 2>&1'
+holds "which does" "$evenhand" slurm release --state "$state"
+holds "so that everything is restored" until_true 10 unchanged
+changed
 summary

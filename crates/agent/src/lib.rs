@@ -47,8 +47,8 @@ mod weights_to_targets;
 pub use agent::{Agent, AgentError, AgentParts, EXIT_LIMIT, Identity, Released, Update, digest, longest_silence};
 pub use assemble::{AssembleError, Assembly, assemble, diagnose};
 pub use configuration::{
-    CONFIGURATION_SCHEMA, Configuration, ConfigurationSources, ControlSection, HeavinessSection, Law, NetworkSection,
-    NodeSection, PeersSection, Speed,
+    CONFIGURATION_SCHEMA, ChangedDefault, Configuration, ConfigurationSources, ControlSection, HeavinessSection, Law,
+    NetworkSection, NodeSection, PeersSection, Speed,
 };
 pub use control_socket::{ControlSocket, request};
 pub use fairness_round::{

@@ -59,6 +59,11 @@ impl ContentError {
         Box::new(ContentError { path: printable(path).into_owned(), line, column, problem, excerpts })
     }
 
+    /// Returns the name of the text, as a rule a path.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Returns the line, counted from 1.
     pub fn line(&self) -> usize {
         self.line

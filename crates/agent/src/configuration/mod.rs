@@ -1,5 +1,6 @@
 //! Reads the configuration of the agent from a TOML file.
 
+mod changed_defaults;
 mod fields;
 mod heaviness_and_control_law;
 mod node;
@@ -16,6 +17,7 @@ use evenhand_enforcers::cgroups::{Hierarchies, ProtectedCgroups};
 
 use crate::discovery::Discovery;
 
+pub use self::changed_defaults::ChangedDefault;
 pub use self::heaviness_and_control_law::{ControlSection, HeavinessSection, Law};
 pub use self::node::{NodeSection, Speed};
 pub use self::peers::{NetworkSection, PeersSection};

@@ -6,7 +6,8 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigVerb {
-    /// Check configurations of the agent without running it, with file, line and column of an error
+    /// Check configurations of the agent, and options of the services (*.env), without running them, with file, line and
+    /// column of an error
     Check(ConfigCheckArgs),
     /// Print the JSON Schema of the agent's configuration, for editors
     Schema,
@@ -14,7 +15,10 @@ pub(crate) enum ConfigVerb {
 
 #[derive(Args, Debug)]
 pub(crate) struct ConfigCheckArgs {
-    /// Configurations
+    /// Configurations of the agent (TOML), and options of the services (.env)
     #[arg(value_name = "FILE", default_value = super::agent::CONFIGURATION)]
     pub(crate) files: Vec<PathBuf>,
+    /// Also list what the files leave to a default that was another one in earlier versions
+    #[arg(long)]
+    pub(crate) changes: bool,
 }

@@ -62,9 +62,9 @@ pub(crate) fn run(verb: Verb, common: &Common, registry: &Registry, console: &Co
         #[cfg(feature = "agent")]
         Verb::Agent(verb) => agent::run(&verb, console),
         #[cfg(feature = "agent")]
-        Verb::Config(verb) => config::run(&verb, console).map(|()| Outcome::Done),
+        Verb::Config(verb) => config::run(&verb, registry, console).map(|()| Outcome::Done),
         #[cfg(feature = "agent")]
-        Verb::Doctor(arguments) => doctor::run(&arguments, console),
+        Verb::Doctor(arguments) => doctor::run(&arguments, registry, console),
         #[cfg(feature = "agent")]
         Verb::Top(arguments) => top::run(&arguments, console).map(|()| Outcome::Done),
         #[cfg(feature = "analysis")]

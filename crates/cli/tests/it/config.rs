@@ -218,3 +218,127 @@ fn a_folder_of_drop_in_files_that_others_may_write_is_not_trusted() {
     let printed = check_with(&file, &[]).1;
     assert!(printed.contains("agent run --apply refuses it") && printed.contains("agent.toml.d"), "{printed}");
 }
+
+/// Configurations as earlier versions had them in their packages, their documentation and their tests; the name has the day.
+fn recorded_configurations() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/configurations");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 7, "{files:?}");
+    files
+}
+
+#[test]
+fn configurations_of_earlier_versions_are_valid_and_the_defaults_that_changed_since_are_listed() {
+    // What each left to a default that is another one now; the others set it, or have been written since.
+    let relied: [(&str, &[&str]); 4] = [
+        ("2026-11-21-every-key.toml", &["control.idle"]),
+        ("2026-11-22-example.toml", &["control.least", "control.most", "control.idle", "peers.largest"]),
+        ("2026-11-22-package.toml", &["control.least", "control.most", "control.idle"]),
+        ("2026-11-23-package.toml", &["control.least", "control.most", "control.idle"]),
+    ];
+    for file in recorded_configurations() {
+        let output = evenhand(&["--format", "json", "config", "check", file.to_str().unwrap()]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "an earlier version took this file: an upgrade may not refuse it: {error}");
+        let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let Some((_, expected)) = relied.iter().find(|(known, _)| *known == name) else {
+            assert!(name.ends_with(".env"), "{name} has no entry in the list above");
+            continue;
+        };
+        let changed = record[0]["changed_defaults"].as_array().unwrap();
+        let keys: Vec<&str> = changed.iter().map(|it| it["key"].as_str().unwrap()).collect();
+        assert_eq!(&keys[..], *expected, "{name}");
+    }
+}
+
+#[test]
+fn a_changed_default_has_its_place_and_the_line_that_keeps_the_earlier_one() {
+    let (_folder, file) = with_configuration();
+    let check = || {
+        let output = evenhand(&["config", "check", "--changes", file.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // The linear law has none of the settings of the integral one.
+    assert!(check().contains("no default that it relies on was another one"), "{}", check());
+    let peers = "[peers]\nlisten = \"192.0.2.1:9751\"\nkey = \"/etc/evenhand/key\"\n";
+    let text = format!("[[guests]]\nfrom = \"user-slices\"\n[control]\ninterval = \"10s\"\n{peers}");
+    std::fs::write(&file, &text).unwrap();
+    let printed = check();
+    for expected in [
+        "agent.toml:3:1: [control] has no least. Its default since 2026-11-22: 0.1; before: 0.01. To keep that: least = 0.01",
+        "[control] has no most. Its default since 2026-11-22: 10; before: 100. To keep that: most = 100",
+        "agent.toml:5:1: [peers] has no largest",
+    ] {
+        assert!(printed.contains(expected), "{expected}\nis not in\n{printed}");
+    }
+    // What is printed is what a file takes.
+    let output = evenhand(&["--format", "json", "config", "check", file.to_str().unwrap()]);
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut sections = [("control", String::new()), ("peers", String::new())];
+    for it in record[0]["changed_defaults"].as_array().unwrap() {
+        let (section, key) = it["key"].as_str().unwrap().split_once('.').unwrap();
+        let lines = &mut sections.iter_mut().find(|(name, _)| *name == section).unwrap().1;
+        lines.push_str(&format!("{key} = {}\n", it["keeps"].as_str().unwrap()));
+    }
+    let [(_, control), (_, peers)] = sections;
+    let text = text.replace("[control]\n", &format!("[control]\n{control}"));
+    std::fs::write(&file, text.replace("[peers]\n", &format!("[peers]\n{peers}"))).unwrap();
+    assert!(check().contains("no default that it relies on was another one"), "{}", check());
+    let both = evenhand(&["--format", "json", "config", "check", "--changes", file.to_str().unwrap()]);
+    assert_eq!(both.status.code(), Some(2));
+}
+
+/// Checks options of services; returns the status, what was printed, and the error.
+fn check_options(text: &str) -> (Option<i32>, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("service.env");
+    std::fs::write(&file, text).unwrap();
+    check_with(&file, &[])
+}
+
+#[test]
+fn options_of_services_are_checked_as_their_units_give_them() {
+    for file in ["agent.env", "slurm.env", "serve.env"] {
+        let path = repository().join("packaging/etc").join(file);
+        let (status, printed, error) = check_with(&path, &[]);
+        assert_eq!(status, Some(0), "{error}");
+        assert!(printed.contains(&format!("{file}: valid;")), "{printed}");
+    }
+    let (status, printed, _) = check_options("# of this site\nEVENHAND_SLURM_OPTIONS=\"--policy drf \\\n --apply\"\n");
+    assert_eq!(status, Some(0));
+    assert!(printed.contains("valid; slurm run --policy drf --apply"), "{printed}");
+    // The units add the options to these commands.
+    for (service, command) in [
+        ("agent", "--format json agent run"),
+        ("slurm", "--format json slurm run --state /var/lib/evenhand-slurm/slurm.redb"),
+        ("serve", "serve --socket /run/evenhand-serve/socket"),
+    ] {
+        let unit = repository().join(format!("packaging/systemd/evenhand-{service}.service"));
+        let variable = format!("EVENHAND_{}_OPTIONS", service.to_uppercase());
+        let line = format!("ExecStart=/usr/bin/evenhand {command} ${variable}\n");
+        assert!(std::fs::read_to_string(unit).unwrap().contains(&line), "{line}");
+    }
+}
+
+#[test]
+fn an_invalid_option_of_a_service_has_file_line_and_column() {
+    for (text, place, problem) in [
+        ("EVENHAND_SLURM_OPTIONS=--policy drf --aply\n", "1:37", "'--aply'"),
+        ("\nEVENHAND_SLURM_OPTIONS=--apply \\\n  --policy dfr\n", "3:3", "did you mean \"drf\""),
+        ("EVENHAND_SLURM_OPTIONS=--interval=soon\n", "1:24", "--interval"),
+        ("EVENHAND_SLURM_OPTIONS=--depth many\n", "1:32", "invalid value 'many'"),
+        ("EVENHAND_SLURM_OPTIONS='--state /var/lib/x'\n", "1:25", "cannot be used multiple times"),
+        ("EVENHAND_SERVE_OPTIONS=--rate 0\n", "1:24", "expected at least 1"),
+        ("EVENHAND_SERVE_OPTIONS=--metrics 127.0.0.1:1 --listen 127.0.0.1:2\n", "1:46", "cannot be used with"),
+        ("EVENHAND_AGENT_OPTIONS=--apply now\n", "1:32", "'now'"),
+        ("EVENHAND_AGENT_OPTIONS=--help\n", "1:1", "prints a help text"),
+        ("EVENHAND_SLURM_OPTION=--apply\n", "1:1", "did you mean \"EVENHAND_SLURM_OPTIONS\""),
+    ] {
+        let (status, printed, error) = check_options(text);
+        assert_eq!(status, Some(2), "{text}: {printed}");
+        assert!(error.contains(&format!("service.env:{place}: ")) && error.contains(problem), "{text}{error}");
+    }
+}

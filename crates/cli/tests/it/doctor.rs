@@ -57,9 +57,19 @@ fn an_installation_below_a_folder_is_examined_without_asking_services() {
     assert_eq!(record["problems"], 0);
     assert_eq!(about(&record, "agent.toml"), [("ok", "valid")]);
     assert_eq!(about(&record, "etc/evenhand/key"), [("ok", "0 days old")]);
-    assert_eq!(about(&record, "slurm.env"), [("ok", "only its owner may write it")]);
+    assert_eq!(about(&record, "slurm.env"), [("ok", "valid, and only its owner may write it")]);
     assert_eq!(about(&record, "var/lib/evenhand"), [("ok", "state, closed to others")]);
     assert!(about(&record, ".service").is_empty() && about(&record, "clock").is_empty());
+}
+
+#[test]
+fn options_that_a_service_would_refuse_are_a_problem_with_their_place() {
+    let root = installation();
+    write(&root.path().join("etc/evenhand/slurm.env"), "EVENHAND_SLURM_OPTIONS=--polcy sdrf\n", 0o644);
+    let (status, record) = doctor(&["--root", root.path().to_str().unwrap()], root.path());
+    assert_eq!(status, Some(1), "{record}");
+    let [(state, found)] = about(&record, "slurm.env")[..] else { panic!("{record}") };
+    assert!(state == "problem" && found.contains("slurm.env:1:24: ") && found.contains("--polcy"), "{found}");
 }
 
 #[test]

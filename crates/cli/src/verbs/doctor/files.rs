@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use evenhand_agent::{Configuration, check_trusted};
+use evenhand_policies::Registry;
 
 use super::Finding;
 use crate::verbs::agent;
+use crate::verbs::config::service_options;
 
 /// The age from which a secret is worth replacing.
 const OLD_SECRET: Duration = Duration::from_secs(365 * 86_400);
@@ -71,15 +73,22 @@ fn key_file(path: &Path, is_secret: bool) -> Finding {
     }
 }
 
-/// Examines who may change the options of services, and read or change their state.
-pub(super) fn rights(root: &Path) -> Vec<Finding> {
+/// Examines the options of services and who may change them, and who may read or change their state.
+pub(super) fn options_and_rights(root: &Path, registry: &Registry) -> Vec<Finding> {
     let mut findings = Vec::new();
     for service in ["agent", "slurm", "serve"] {
         let path = below(root, Path::new(&format!("/etc/evenhand/{service}.env")));
         if fs::symlink_metadata(&path).is_ok() {
             let name = path.display().to_string();
             findings.push(match check_trusted(&path) {
-                Ok(()) => Finding::fine(name, "only its owner may write it"),
+                Ok(()) => match service_options::check(&path, registry) {
+                    Ok(_) => Finding::fine(name, "valid, and only its owner may write it"),
+                    Err(error) => {
+                        let error = error.to_string();
+                        let first = error.lines().next().unwrap_or_default().to_owned();
+                        Finding::problem(&name, first, format!("evenhand config check {name}"))
+                    }
+                },
                 Err(error) => {
                     Finding::problem(name, error.to_string(), "its options run with the rights of the service")
                 }

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use evenhand_child_process::{Limits, RunError, run as run_command};
+use evenhand_policies::Registry;
 
 use crate::arguments::InstallationArgs;
 use crate::failure::{Failure, Outcome};
@@ -65,14 +66,14 @@ impl Finding {
 }
 
 /// Prints the findings. The outcome is negative if there is a problem.
-pub(super) fn run(args: &InstallationArgs, console: &Console) -> Result<Outcome, Failure> {
+pub(super) fn run(args: &InstallationArgs, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
     let root = args.root.clone().unwrap_or_else(|| PathBuf::from("/"));
     if !root.is_dir() {
         return Err(Failure::Input(format!("--root: {} is no folder", root.display())));
     }
     let mut findings = vec![Finding::fine("program", concat!("evenhand ", env!("CARGO_PKG_VERSION")))];
     let configuration = files::read_configuration(&root, &mut findings);
-    findings.extend(files::rights(&root));
+    findings.extend(files::options_and_rights(&root, registry));
     if args.root.is_none() {
         findings.extend(other_programs());
         findings.extend(units::check());

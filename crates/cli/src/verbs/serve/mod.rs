@@ -38,23 +38,37 @@ impl Commands for ReportedCommands {
     }
 }
 
-pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Result<(), Failure> {
-    let interval = span("--interval", &args.interval)?;
-    if interval < Span::from_secs(1) {
-        return Err(Failure::Input(format!("--interval: found {}, expected at least 1s", args.interval)));
-    }
-    let history = span("--history", &args.history)?;
-    if args.rate == 0 {
-        return Err(Failure::Input("--rate: found 0, expected at least 1".into()));
-    }
-    let user_header = match (&args.user_header, &args.trusted_proxy) {
-        (Some(name), Some(proxy)) => {
-            let proxy = TrustedProxy::parse(proxy).map_err(Failure::input)?;
-            Some(UserHeader::new(name, proxy).map_err(Failure::input)?)
+/// What the options state, without the files that they name.
+pub(super) struct ServeSettings {
+    interval: Span,
+    history: Span,
+    user_header: Option<UserHeader>,
+}
+
+impl ServeSettings {
+    pub(super) fn read(args: &ServeArgs) -> Result<ServeSettings, Failure> {
+        let interval = span("--interval", &args.interval)?;
+        if interval < Span::from_secs(1) {
+            return Err(Failure::Input(format!("--interval: found {}, expected at least 1s", args.interval)));
         }
-        // clap demands both or none.
-        _ => None,
-    };
+        let history = span("--history", &args.history)?;
+        if args.rate == 0 {
+            return Err(Failure::Input("--rate: found 0, expected at least 1".into()));
+        }
+        let user_header = match (&args.user_header, &args.trusted_proxy) {
+            (Some(name), Some(proxy)) => {
+                let proxy = TrustedProxy::parse(proxy).map_err(Failure::input)?;
+                Some(UserHeader::new(name, proxy).map_err(Failure::input)?)
+            }
+            // clap demands both or none.
+            _ => None,
+        };
+        Ok(ServeSettings { interval, history, user_header })
+    }
+}
+
+pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    let ServeSettings { interval, history, user_header } = ServeSettings::read(args)?;
     let policy = match &args.policy_file {
         Some(path) => VisibilityPolicy::read(path).map_err(Failure::document)?,
         None => VisibilityPolicy::default(),

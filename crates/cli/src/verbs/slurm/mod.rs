@@ -13,6 +13,8 @@ mod when;
 mod why;
 
 pub(super) use export_site::{cluster_options, user_shares};
+#[cfg(feature = "agent")]
+pub(super) use run::RunSettings;
 
 use evenhand_policies::Registry;
 use evenhand_slurm::{Commands, LocalCommands, ReadError, Rest};

@@ -11,7 +11,7 @@ use evenhand_slurm::queue_driver::{
     COMMAND_LIMIT, DriveError, DriveOptions, Driver, EXIT_LIMIT, SavedState, SavedStateError, TickOutcome,
     longest_silence,
 };
-use evenhand_slurm::{Call, CommandError, Commands, Configuration, LocalCommands};
+use evenhand_slurm::{Call, CommandError, Commands, Configuration, LocalCommands, PlanOptions};
 use serde::Serialize;
 
 use super::prometheus_metrics::metrics;
@@ -68,16 +68,33 @@ impl Commands for ReportedCommands<'_> {
     }
 }
 
+/// What the options state.
+pub(crate) struct RunSettings {
+    plan: PlanOptions,
+    /// How far back finished jobs count.
+    memory: Span,
+    interval: Duration,
+    give_up: Duration,
+}
+
+impl RunSettings {
+    /// Reads the options, without Slurm.
+    pub(crate) fn read(args: &SlurmRunArgs, registry: &Registry) -> Result<RunSettings, Failure> {
+        let (plan, memory) = plan_options::plan_options(&args.order, registry, args.depth)?;
+        let span = |option: &str, text: &str| {
+            let span = Span::parse(text).map_err(|e| Failure::Input(format!("{option}: {e}")))?;
+            if span < Span::from_secs(1) {
+                return Err(Failure::Input(format!("{option}: found {text}, expected at least 1s")));
+            }
+            Ok(Duration::from_nanos(span.nanos()))
+        };
+        let (interval, give_up) = (span("--interval", &args.interval)?, span("--give-up", &args.give_up)?);
+        Ok(RunSettings { plan, memory, interval, give_up })
+    }
+}
+
 pub(super) fn run(args: &SlurmRunArgs, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
-    let (plan, memory) = plan_options::plan_options(&args.order, registry, args.depth)?;
-    let span = |option: &str, text: &str| {
-        let span = Span::parse(text).map_err(|e| Failure::Input(format!("{option}: {e}")))?;
-        if span < Span::from_secs(1) {
-            return Err(Failure::Input(format!("{option}: found {text}, expected at least 1s")));
-        }
-        Ok(Duration::from_nanos(span.nanos()))
-    };
-    let (interval, give_up) = (span("--interval", &args.interval)?, span("--give-up", &args.give_up)?);
+    let RunSettings { plan, memory, interval, give_up } = RunSettings::read(args, registry)?;
     let (signal, signalled) = channel();
     let stop = on_interrupt(SecondSignal::IsIgnored, move || _ = signal.send(()))?;
     let manager = ServiceManager::of_process();
