@@ -189,8 +189,7 @@ impl Jobs {
 /// The rows in queues that are not among those of a site, and the names of these.
 fn unknown_queues(workload: &Workload, site: &Site) -> (u64, Vec<String>) {
     let is_known = |name: &str| site.queues.iter().any(|queue| queue.name == name);
-    let is_unknown =
-        |name: &str| !site.queues.is_empty() && !is_known(name) && !queue_names(name).any(|name| is_known(name));
+    let is_unknown = |name: &str| !site.queues.is_empty() && !is_known(name) && !queue_names(name).any(&is_known);
     let names: Vec<String> = workload.queues().iter().filter(|name| is_unknown(name)).cloned().collect();
     if names.is_empty() {
         return (0, names);
