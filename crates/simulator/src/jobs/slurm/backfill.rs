@@ -8,7 +8,7 @@ use evenhand_policies::Policy;
 use super::super::machine_state::Placements;
 use super::engine::{Engine, user_and_account};
 use super::node_set::NodeSet;
-use super::node_space::NodeSpace;
+use super::node_space::{Met, NodeSpace, TooFew};
 use super::outlook::Outlook;
 use super::results::Activity;
 use crate::SimulationError;
@@ -41,7 +41,7 @@ impl Candidates {
     }
 
     /// Whether a job that the run has not looked at can start now.
-    fn is_any(&mut self, engine: &Engine<'_>, begin: u64, space: &NodeSpace) -> bool {
+    fn is_any(&mut self, engine: &Engine<'_>, begin: u64, space: &mut NodeSpace) -> bool {
         while let Some(&shape) = self.shapes.last() {
             let is_left = self.to_come[shape as usize] > 0;
             if is_left && (self.is_known || engine.can_start(shape, begin, space)) {
@@ -86,14 +86,22 @@ impl<'a> Engine<'a> {
     }
 
     /// Whether a job of a shape can start now beside the reservations.
-    fn can_start(&self, shape: u32, begin: u64, space: &NodeSpace) -> bool {
+    fn can_start(&self, shape: u32, begin: u64, space: &mut NodeSpace) -> bool {
         let row = self.shapes.example(shape);
-        let mut nodes = self.able_now(self.jobs.kind[row as usize] as usize);
-        let end = begin.saturating_add(self.planned_length(row));
-        space.keep_unreserved(begin, end, &mut nodes);
-        self.closed.keep_open(row, begin, end, &mut nodes);
         let kind = self.kind(row);
-        self.nodes.has_processors(kind) && self.nodes.chunks_in(kind, &nodes) >= u64::from(kind.copies)
+        if !self.nodes.has_processors(kind) {
+            return false;
+        }
+        let number = self.jobs.kind[row as usize] as usize;
+        let end = begin.saturating_add(self.planned_length(row));
+        let unreserved = space.unreserved_from_begin(end);
+        if unreserved.is_some_and(|nodes| !nodes.has(self.nodes_needed[number])) {
+            return false;
+        }
+        let mut nodes = self.able_now(number);
+        unreserved.into_iter().for_each(|unreserved| nodes.keep(unreserved));
+        self.closed.keep_open(row, begin, end, &mut nodes);
+        self.nodes.chunks_in(kind, &nodes) >= u64::from(kind.copies)
     }
 
     /// Whether a job of a kind fits as nodes are now.
@@ -136,7 +144,7 @@ impl<'a> Engine<'a> {
         let mut looked = Looked::default();
         let mut reserved = vec![0u32; self.partitions.len()];
         let (mut tested, mut starts) = (0u32, 0u32);
-        while candidates.is_any(self, begin, &space) {
+        while candidates.is_any(self, begin, &mut space) {
             self.progress.check()?;
             let Some(row) = self.next_in_order(now, policy) else { break };
             if tested >= self.options.bf_max_job_test || space.len() >= self.options.bf_max_job_test as usize {
@@ -150,7 +158,8 @@ impl<'a> Engine<'a> {
                 if !self.look_at(row, at, &mut looked) || self.limits.is_over(row) {
                     continue;
                 }
-                let Some((start, held)) = self.plan(begin, (row, at), fits_now, &space, outlook, &mut is_tested) else {
+                let Some((start, held)) = self.plan(begin, (row, at), fits_now, &mut space, outlook, &mut is_tested)
+                else {
                     continue;
                 };
                 if start <= begin {
@@ -203,7 +212,7 @@ impl<'a> Engine<'a> {
         now: u64,
         (row, place): (u32, usize),
         fits: bool,
-        space: &NodeSpace,
+        space: &mut NodeSpace,
         outlook: &mut Outlook<'a>,
         is_tested: &mut bool,
     ) -> Option<(u64, Placements)> {
@@ -211,11 +220,13 @@ impl<'a> Engine<'a> {
         let (_, able) = self.attempt(row, place);
         let chunks = self.chunks_of[self.jobs.kind[row as usize] as usize];
         let at_least = self.nodes.nodes_at_least(kind);
+        let enough = self.nodes_needed[self.jobs.kind[row as usize] as usize];
         let length = self.planned_length(row);
         let window_end = now.saturating_add(self.options.bf_window.nanos());
         let mut nodes = NodeSet::empty(self.nodes.len());
         // What the last test was of, and its result.
         let mut last: Option<(NodeSet, Option<(u64, Placements)>)> = None;
+        let mut met = Met::default();
         let mut at = now;
         loop {
             if at > window_end {
@@ -224,11 +235,21 @@ impl<'a> Engine<'a> {
             nodes.copy_from(able);
             nodes.keep(self.closed.up());
             let end = at.saturating_add(length);
-            space.keep_unreserved(at, end, &mut nodes);
-            self.closed.keep_open(row, at, end, &mut nodes);
-            let later = || [space.next_gain(at), self.closed.next_open(row, at, end)].into_iter().flatten().min();
-            if nodes.len() < at_least {
-                at = later()?;
+            let closed = &self.closed;
+            let later = |space: &mut NodeSpace| {
+                [space.next_gain(at), closed.next_open(row, at, end)].into_iter().flatten().min()
+            };
+            // Where even empty nodes do not suffice a job is tested too, which counts once.
+            let needed = if *is_tested { enough } else { at_least };
+            if let Err(TooFew(until)) = space.keep_unreserved(at, end, needed, &mut met, &mut nodes) {
+                let until = until.max(at);
+                let is_opened = closed.next_open(row, at, until.saturating_add(length)).is_some();
+                at = if is_opened { later(space)? } else { space.next_gain(until)? };
+                continue;
+            }
+            closed.keep_open(row, at, end, &mut nodes);
+            if !nodes.has(at_least) {
+                at = later(space)?;
                 continue;
             }
             *is_tested = true;
@@ -240,7 +261,7 @@ impl<'a> Engine<'a> {
             });
             let (_, result) = last.insert((nodes.clone(), result));
             let Some((found, held)) = result else {
-                at = later()?;
+                at = later(space)?;
                 continue;
             };
             let start = (*found).max(at);
@@ -251,7 +272,7 @@ impl<'a> Engine<'a> {
                 continue;
             }
             if start > now
-                && let Some(later) = later().filter(|later| start > *later)
+                && let Some(later) = later(space).filter(|later| start > *later)
             {
                 at = later;
                 continue;

@@ -1,6 +1,7 @@
 //! On which of the nodes that can take some of it Slurm puts a job (eval_nodes of select/cons_tres).
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::super::kind::Kind;
 use super::super::machine_state::Placements;
@@ -25,6 +26,7 @@ struct Run {
     end: u32,
     chunks: u64,
     processors: u64,
+    is_taken: bool,
 }
 
 /// Returns on which of the nodes, given in ascending order, a job is put; `None` if they do not suffice.
@@ -33,7 +35,7 @@ struct Run {
 /// processors, or if none suffices the one with the most. In a run nodes are taken in their order, but the only or
 /// last one is the node with the fewest free processors. `least_loaded`: nodes with the most free processors first.
 ///
-/// O(n) for n nodes if one run suffices, else O(n log n).
+/// O(n) for n nodes if one run suffices, else O(n + k log n) for k runs taken.
 pub(super) fn choose(
     kind: &Kind,
     nodes: impl Iterator<Item = u32>,
@@ -59,19 +61,20 @@ pub(super) fn choose(
             chosen.take_of_run(kind, run, &candidate);
             break;
         }
-        equals.sort_unstable_by_key(|run| (Reverse(run.processors), run.first));
-        // By place: the most chunks of any run from it on.
-        let mut most: Vec<u64> = equals.iter().map(|run| run.chunks).collect();
-        for at in (1..most.len()).rev() {
-            most[at - 1] = most[at - 1].max(most[at]);
-        }
-        for (at, (largest, most)) in equals.iter().zip(&most).enumerate() {
-            let suffices = *most >= u64::from(chosen.left);
-            let sufficient = if suffices { smallest_sufficient(&equals[at..], chosen.left) } else { None };
-            chosen.take_of_run(kind, sufficient.unwrap_or(*largest), &candidate);
-            if chosen.left == 0 {
-                break;
+        // Heaps instead of an order of all, since few of the runs are taken.
+        let by_size = |(at, run): (usize, &Run)| (run.processors, Reverse(run.first), at);
+        let mut largest: BinaryHeap<_> = equals.iter().enumerate().map(by_size).collect();
+        let mut most_chunks: BinaryHeap<_> = equals.iter().enumerate().map(|(at, run)| (run.chunks, at)).collect();
+        while chosen.left > 0
+            && let Some((.., at)) = largest.pop()
+        {
+            while most_chunks.peek().is_some_and(|(_, at)| equals[*at].is_taken) {
+                most_chunks.pop();
             }
+            let suffices = most_chunks.peek().is_some_and(|(chunks, _)| *chunks >= u64::from(chosen.left));
+            let sufficient = if suffices { smallest_sufficient(equals, chosen.left) } else { None };
+            equals[at].is_taken = true;
+            chosen.take_of_run(kind, sufficient.unwrap_or(equals[at]), &candidate);
         }
         if chosen.left == 0 {
             break;
@@ -81,9 +84,9 @@ pub(super) fn choose(
     Some(chosen.held)
 }
 
-/// Of the runs with so many chunks the one with the fewest processors; of equal ones the first.
+/// Of the runs that are not taken and have so many chunks the one with the fewest processors; of equal ones the first.
 fn smallest_sufficient(runs: &[Run], chunks: u32) -> Option<Run> {
-    let sufficient = runs.iter().filter(|run| run.chunks >= u64::from(chunks));
+    let sufficient = runs.iter().filter(|run| !run.is_taken && run.chunks >= u64::from(chunks));
     sufficient.min_by_key(|run| (run.processors, run.first)).copied()
 }
 
@@ -96,7 +99,14 @@ fn runs(nodes: impl Iterator<Item = u32>, candidate: impl Fn(u32) -> Candidate) 
                 run.chunks += u64::from(chunks);
                 run.processors += processors;
             }
-            _ => runs.push(Run { weight, first: node, end: node + 1, chunks: chunks.into(), processors }),
+            _ => runs.push(Run {
+                weight,
+                first: node,
+                end: node + 1,
+                chunks: chunks.into(),
+                processors,
+                is_taken: false,
+            }),
         }
     }
     runs

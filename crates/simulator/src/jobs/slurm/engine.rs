@@ -59,6 +59,8 @@ pub(in crate::jobs) struct Engine<'a> {
     attempts: Vec<Vec<(usize, NodeSet)>>,
     /// By kind: the nodes on which a chunk fits when they are empty.
     pub(super) able: Vec<NodeSet>,
+    /// By kind: the smallest number of empty nodes that can hold such a job.
+    pub(super) nodes_needed: Vec<usize>,
     /// By kind: the number of its chunk and of whether there is one a node; kinds of equal chunks share it.
     pub(super) chunks_of: Vec<u32>,
     pub(super) shapes: Shapes,
@@ -124,6 +126,7 @@ impl<'a> Engine<'a> {
         let nodes = Nodes::new(site, width, options.whole_nodes, options.least_loaded);
         let attempts =
             jobs.kinds.iter().zip(&able).map(|(kind, able)| attempts(kind, able, &partitions, &nodes)).collect();
+        let nodes_needed = jobs.kinds.iter().map(|kind| nodes.fewest_when_empty(kind)).collect();
         let limit: Vec<Option<u64>> = (0..workload.len()).map(limit).collect();
         let closed = ClosedNodes::new(site, workload, first);
         let shape = |(row, kind): (u32, &u32)| (*kind, limit[row as usize].unwrap_or(YEAR), closed.number_of(row));
@@ -148,6 +151,7 @@ impl<'a> Engine<'a> {
             partitions,
             attempts,
             able,
+            nodes_needed,
             chunks_of: numbers_of_chunks(&jobs.kinds),
             shapes,
             limit,

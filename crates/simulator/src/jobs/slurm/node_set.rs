@@ -51,8 +51,14 @@ impl NodeSet {
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    /// Returns whether it has so many nodes or more.
+    pub(super) fn has(&self, nodes: usize) -> bool {
+        let mut counted = 0;
+        nodes == 0
+            || self.words.iter().any(|word| {
+                counted += word.count_ones() as usize;
+                counted >= nodes
+            })
     }
 
     /// Returns whether the other set has all of this one.

@@ -9,6 +9,11 @@ use super::node_set::NodeSet;
 #[derive(Clone, Debug)]
 pub(super) struct NodeSpace {
     intervals: Vec<Interval>,
+    /// The nodes that are unreserved from the begin of the window to the end of an interval, for the first intervals:
+    /// most jobs are tested for a start now.
+    from_begin: Vec<NodeSet>,
+    /// How many of them are right.
+    known: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -16,11 +21,36 @@ struct Interval {
     begin: u64,
     end: u64,
     unreserved: NodeSet,
+    /// How many nodes are unreserved.
+    count: usize,
+    /// Whether a node is unreserved in the next interval that is reserved in this one; `None` if not known.
+    gain_follows: Option<bool>,
 }
+
+/// What one job has met of the intervals: its tests begin ever later, so that most of the next one is known.
+///
+/// What two stacks do for the minimum of a window that slides: an interval is put together with others twice at most.
+#[derive(Default)]
+pub(super) struct Met {
+    /// By interval from the first on that was met: those of the job's nodes that are unreserved from it to the last one
+    /// before `pivot`. The last one comes first.
+    to_pivot: Vec<NodeSet>,
+    pivot: usize,
+    /// The nodes unreserved from `pivot` to the last one before `end`.
+    from_pivot: Option<NodeSet>,
+    end: usize,
+}
+
+/// Too few nodes are unreserved, and so they are at every start up to the end of the interval that this instant begins.
+pub(super) struct TooFew(pub(super) u64);
+
+/// So many intervals are put together before it is counted what they leave.
+const BETWEEN_COUNTS: usize = 4;
 
 impl NodeSpace {
     pub(super) fn new(begin: u64, end: u64, nodes: usize) -> NodeSpace {
-        NodeSpace { intervals: vec![Interval { begin, end, unreserved: NodeSet::all(nodes) }] }
+        let first = Interval { begin, end, unreserved: NodeSet::all(nodes), count: nodes, gain_follows: None };
+        NodeSpace { intervals: vec![first], from_begin: Vec::new(), known: 0 }
     }
 
     /// The number of intervals.
@@ -29,32 +59,80 @@ impl NodeSpace {
     }
 
     /// Keeps the nodes that nobody has reserved at any time from `from` to `to`. An interval that begins at `to` counts.
-    pub(super) fn keep_unreserved(&self, from: u64, to: u64, nodes: &mut NodeSet) {
-        self.from(from).iter().take_while(|i| i.begin <= to).for_each(|i| nodes.keep(&i.unreserved));
+    /// `met` is of earlier tests of the same job, with nothing reserved since.
+    ///
+    /// If these are found to be fewer than `needed`, `nodes` is of no use afterwards.
+    pub(super) fn keep_unreserved(
+        &mut self,
+        from: u64,
+        to: u64,
+        needed: usize,
+        met: &mut Met,
+        nodes: &mut NodeSet,
+    ) -> Result<(), TooFew> {
+        let first = self.first_after(from);
+        let last = self.intervals.partition_point(|i| i.begin <= to);
+        if first == 0 {
+            self.unreserved_from_begin(to).into_iter().for_each(|unreserved| nodes.keep(unreserved));
+        } else if first < last {
+            if let Some(short) = self.intervals[first..last].iter().rev().find(|i| i.count < needed) {
+                return Err(TooFew(short.begin));
+            }
+            met.keep(&self.intervals, first, last, needed, nodes)?;
+        }
+        if nodes.has(needed) { Ok(()) } else { Err(TooFew(from)) }
+    }
+
+    /// The nodes that nobody has reserved from the begin of the window to an instant; `None`: all.
+    pub(super) fn unreserved_from_begin(&mut self, to: u64) -> Option<&NodeSet> {
+        let last = self.intervals.partition_point(|i| i.begin <= to).checked_sub(1)?;
+        self.from_begin.truncate(self.known);
+        for own in self.intervals.iter().take(last + 1).skip(self.known) {
+            let mut nodes = own.unreserved.clone();
+            self.from_begin.last().into_iter().for_each(|before| nodes.keep(before));
+            self.from_begin.push(nodes);
+        }
+        self.known = self.from_begin.len();
+        self.from_begin.get(last)
     }
 
     /// Returns whether all of the job's nodes are unreserved from `from` to `to`.
     pub(super) fn has_unreserved(&self, from: u64, to: u64, held: &Placements) -> bool {
-        let mut met = self.from(from).iter().take_while(|i| i.begin <= to);
+        let mut met = self.intervals[self.first_after(from)..].iter().take_while(|i| i.begin <= to);
         met.all(|i| held.iter().all(|(node, _)| i.unreserved.contains(node)))
     }
 
-    /// The intervals that end after an instant.
-    fn from(&self, time: u64) -> &[Interval] {
-        &self.intervals[self.intervals.partition_point(|i| i.end <= time)..]
+    /// The first interval that ends after an instant.
+    fn first_after(&self, time: u64) -> usize {
+        self.intervals.partition_point(|i| i.end <= time)
     }
 
     /// Returns the end of the first interval after `time` behind which a node is unreserved that is not in it.
-    pub(super) fn next_gain(&self, time: u64) -> Option<u64> {
-        let gains = |pair: &&[Interval]| !pair[1].unreserved.is_in(&pair[0].unreserved);
-        self.from(time).windows(2).find(gains).map(|pair| pair[0].end)
+    pub(super) fn next_gain(&mut self, time: u64) -> Option<u64> {
+        let first = self.first_after(time);
+        for at in first..self.intervals.len().saturating_sub(1) {
+            let [this, next] = &mut self.intervals[at..at + 2] else { break };
+            let gains = || next.count > this.count || !next.unreserved.is_in(&this.unreserved);
+            if *this.gain_follows.get_or_insert_with(gains) {
+                return Some(this.end);
+            }
+        }
+        None
     }
 
     /// Reserves nodes, whole.
     pub(super) fn reserve(&mut self, begin: u64, end: u64, held: &Placements) {
         let (first, last) = (self.cut(begin), self.cut(end));
+        self.known = self.known.min(first);
+        if let Some(before) = first.checked_sub(1) {
+            self.intervals[before].gain_follows = None;
+        }
         for interval in &mut self.intervals[first..last] {
-            held.iter().for_each(|(node, _)| interval.unreserved.remove(node));
+            held.iter().for_each(|(node, _)| {
+                interval.count -= usize::from(interval.unreserved.contains(node));
+                interval.unreserved.remove(node);
+            });
+            interval.gain_follows = None;
         }
     }
 
@@ -62,10 +140,50 @@ impl NodeSpace {
     fn cut(&mut self, time: u64) -> usize {
         let at = self.intervals.partition_point(|i| i.begin < time);
         if let Some(before) = at.checked_sub(1).map(|i| &mut self.intervals[i]).filter(|i| i.end > time) {
-            let rest = Interval { begin: time, end: before.end, unreserved: before.unreserved.clone() };
+            let rest = Interval { begin: time, ..before.clone() };
             before.end = time;
+            before.gain_follows = Some(false);
             self.intervals.insert(at, rest);
+            self.known = self.known.min(at);
         }
         at
+    }
+}
+
+impl Met {
+    /// Keeps the nodes unreserved in the intervals from `first` to `last`, without `last`.
+    fn keep(
+        &mut self,
+        intervals: &[Interval],
+        first: usize,
+        last: usize,
+        needed: usize,
+        nodes: &mut NodeSet,
+    ) -> Result<(), TooFew> {
+        if first >= self.pivot {
+            self.to_pivot.clear();
+            (self.pivot, self.end, self.from_pivot) = (last, last, None);
+            // From the last to the first: what is too little is so for all starts up to there.
+            for interval in intervals[first..last].iter().rev() {
+                let mut all = interval.unreserved.clone();
+                all.keep(self.to_pivot.last().unwrap_or(nodes));
+                let is_counted = self.to_pivot.len() % BETWEEN_COUNTS == BETWEEN_COUNTS - 1;
+                if is_counted && !all.has(needed) {
+                    self.pivot = 0;
+                    return Err(TooFew(interval.begin));
+                }
+                self.to_pivot.push(all);
+            }
+        }
+        for interval in &intervals[self.end..last.max(self.end)] {
+            match &mut self.from_pivot {
+                Some(all) => all.keep(&interval.unreserved),
+                None => self.from_pivot = Some(interval.unreserved.clone()),
+            }
+        }
+        self.end = self.end.max(last);
+        nodes.keep(&self.to_pivot[self.pivot - 1 - first]);
+        self.from_pivot.iter().for_each(|later| nodes.keep(later));
+        Ok(())
     }
 }

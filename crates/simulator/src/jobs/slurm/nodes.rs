@@ -151,6 +151,14 @@ impl<'a> Nodes<'a> {
         copies(&kind.chunk, self.free_on(node)).min(u128::from(most)) as u32
     }
 
+    /// The smallest number of empty nodes that can hold a job.
+    pub(super) fn fewest_when_empty(&self, kind: &Kind) -> usize {
+        let groups = kind.groups.iter().map(|group| &self.site.groups[usize::from(*group)]);
+        let on_one = groups.map(|group| copies(&kind.chunk, &group.has)).max().unwrap_or(1).max(1);
+        let by_size = u128::from(kind.copies).div_ceil(on_one) as usize;
+        by_size.max(self.nodes_at_least(kind))
+    }
+
     /// How many chunks of jobs like this one the empty nodes among these hold.
     pub(super) fn chunks_when_empty(&self, kind: &Kind, nodes: &NodeSet) -> u128 {
         let most = if kind.is_by_nodes { 1 } else { u128::from(u32::MAX) };

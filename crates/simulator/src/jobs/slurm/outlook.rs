@@ -225,9 +225,14 @@ impl<'a> Future<'a> {
         while self.until.len() <= at {
             self.take_away(engine, kind, ends[self.until.len()].slot);
         }
-        let mut on_nodes = self.gains_of(at).iter().filter(|gain| nodes.contains(gain.node)).peekable();
-        on_nodes.peek()?;
-        Some(on_nodes.map(|gain| u64::from(gain.chunks)).sum())
+        // Without a branch: which of them lie there is hard to predict.
+        let (mut met, mut chunks) = (0, 0);
+        for gain in self.gains_of(at) {
+            let is_there = u64::from(nodes.contains(gain.node));
+            met += is_there;
+            chunks += u64::from(gain.chunks) * is_there;
+        }
+        (met > 0).then_some(chunks)
     }
 
     /// Takes the next job to end away from the nodes.
@@ -252,13 +257,9 @@ impl<'a> Future<'a> {
 
     /// Where a job is put on these nodes after so many ends.
     fn choose(&mut self, kind: &Kind, nodes: &NodeSet, ends: usize, least_loaded: bool) -> Option<Placements> {
-        if self.moved > ends {
-            self.after.clone_from(&self.now);
-            self.moved = 0;
-        }
         let place = |ends: usize| ends.checked_sub(1).map_or(0, |last| self.until[last]);
         let after = &mut self.after;
-        for gain in &self.gains[place(self.moved)..place(ends)] {
+        for gain in &self.gains[place(self.moved)..place(ends).max(place(self.moved))] {
             let node = gain.node as usize;
             after.chunks[node] += gain.chunks;
             after.processors[node] += gain.processors;
@@ -267,6 +268,18 @@ impl<'a> Future<'a> {
             }
             if let Some(jobs) = after.jobs.get_mut(node) {
                 *jobs -= 1;
+            }
+        }
+        // The test before took more ends away.
+        for gain in &self.gains[place(ends)..place(self.moved).max(place(ends))] {
+            let node = gain.node as usize;
+            after.chunks[node] -= gain.chunks;
+            after.processors[node] -= gain.processors;
+            if after.chunks[node] == 0 {
+                after.with_room.remove(gain.node);
+            }
+            if let Some(jobs) = after.jobs.get_mut(node) {
+                *jobs += 1;
             }
         }
         self.moved = ends;
