@@ -2,7 +2,8 @@
 """Writes the software bill of materials of the program as CycloneDX 1.5 (JSON): every crate that is compiled into it or
 runs while it is built, with version, licence, source, checksum and dependencies. Tests and benchmarks are left out.
 
-    scripts/sbom.py [--target TARGET] [FILE]      to a file, or to standard output; TARGET as rustc names it (default: the host)
+    scripts/sbom.py [--target TARGET] [--python] [FILE]
+FILE: default standard output. TARGET: as rustc names it (default: the host). --python: of the Python package's native module.
 
 The result depends on Cargo.lock, the manifests and the target alone: the same commit gives the same bytes.
 """
@@ -15,7 +16,9 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = "evenhand"
+# The program, and the native module of the Python package, which is a workspace of its own: folder and crate.
+PROGRAM = (ROOT, "evenhand")
+NATIVE_MODULE = (ROOT / "python", "evenhand-python")
 
 
 def purl(package):
@@ -36,18 +39,19 @@ def component(package, checksums, kind="library"):
     return entry
 
 
-def output(*command):
-    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+def output(workspace, *command):
+    return subprocess.run(command, cwd=workspace, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def host():
-    return next(line.split()[1] for line in output("rustc", "-vV").splitlines() if line.startswith("host:"))
+    return next(line.split()[1] for line in output(ROOT, "rustc", "-vV").splitlines() if line.startswith("host:"))
 
 
-def linked(target):
-    """The packages that the program is built from, itself first, each with the identities of what it needs."""
+def linked(workspace, crate, target):
+    """The packages that the crate is built from, itself first, each with the identities of what it needs."""
     # Without the crates of other systems, which are in Cargo.lock but never compiled.
-    metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target))
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target]
+    metadata = json.loads(output(workspace, *command))
     packages = {p["id"]: p for p in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
 
@@ -56,7 +60,7 @@ def linked(target):
             if any(kind["kind"] != "dev" for kind in dependency["dep_kinds"]):
                 yield dependency["pkg"]
 
-    root = next(i for i, p in packages.items() if p["name"] == PROGRAM and p["source"] is None)
+    root = next(i for i, p in packages.items() if p["name"] == crate and p["source"] is None)
     found, waiting = set(), [root]
     while waiting:
         identity = waiting.pop()
@@ -67,16 +71,16 @@ def linked(target):
     return {i: (packages[i], [packages[n] for n in needs(i)]) for i in order}
 
 
-def bill(target):
-    lock = tomllib.loads((ROOT / "Cargo.lock").read_text())
+def bill(workspace, crate, kind, target):
+    lock = tomllib.loads((workspace / "Cargo.lock").read_text())
     checksums = {(p["name"], p["version"]): p["checksum"] for p in lock["package"] if "checksum" in p}
-    (program, _), *others = entries = list(linked(target).values())
+    (program, _), *others = entries = list(linked(workspace, crate, target).values())
     entries.sort(key=lambda entry: (entry[0]["name"], entry[0]["version"]))
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
-        "metadata": {"component": component(program, checksums, "application")},
+        "metadata": {"component": component(program, checksums, kind)},
         "components": [component(package, checksums) for package, _ in others],
         "dependencies": [
             {"ref": purl(package), "dependsOn": sorted({purl(needed) for needed in needs})} for package, needs in entries
@@ -87,9 +91,11 @@ def bill(target):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--target", default=None)
+    parser.add_argument("--python", action="store_true")
     parser.add_argument("file", nargs="?")
     arguments = parser.parse_args()
-    text = json.dumps(bill(arguments.target or host()), indent=1, ensure_ascii=False) + "\n"
+    of = (*NATIVE_MODULE, "library") if arguments.python else (*PROGRAM, "application")
+    text = json.dumps(bill(*of, arguments.target or host()), indent=1, ensure_ascii=False) + "\n"
     if arguments.file:
         Path(arguments.file).write_text(text)
     else:

@@ -24,4 +24,5 @@ if ! { PATH=$path "$(PATH=$path python3 -c 'import os, sys; print(os.path.realpa
     exit 77
 fi
 strip -o target/wheel-data/scripts/evenhand "$program"
-"$venv/bin/maturin" build --quiet --profile "$profile" --locked --interpreter "$venv/bin/python" --out "$out"
+"$venv/bin/python" ../scripts/sbom.py --python target/evenhand-python.cdx.json
+"$venv/bin/maturin" build --quiet --sbom-include target/evenhand-python.cdx.json --profile "$profile" --locked --interpreter "$venv/bin/python" --out "$out"
