@@ -36,7 +36,7 @@ def main():
     arguments = parser.parse_args()
 
     # Ours have the licence of the whole.
-    crates = [p for p, _ in sbom.linked(arguments.target).values() if p["source"] is not None]
+    crates = [p for p, _ in sbom.linked(*sbom.PROGRAM, arguments.target).values() if p["source"] is not None]
     texts, lines, without = {}, [], []
     for package in crates:
         name = f"{package['name']} {package['version']}"
