@@ -10,6 +10,9 @@ use crate::{Amount, Nano};
 pub struct DemandId(pub u32);
 
 impl DemandId {
+    /// The value of an optional column for a task without a demand of its own.
+    pub const NONE: DemandId = DemandId(u32::MAX);
+
     /// Returns the id as an index.
     pub fn index(self) -> usize {
         self.0 as usize

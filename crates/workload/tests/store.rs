@@ -23,6 +23,7 @@ struct Line {
     account: Option<String>,
     queue: Option<String>,
     amounts: Vec<Nano>,
+    requested_amounts: Option<Vec<Nano>>,
     count: u32,
     nodes: Option<u32>,
     eligible: Option<u64>,
@@ -39,6 +40,7 @@ fn line(width: usize) -> impl Strategy<Value = Line> {
         (0..1_000_000u128).prop_map(|v| v * 1_000_000_000),
         0..1_000_000_000_000_000_000u128
     ];
+    let amounts = proptest::collection::vec(amount, width);
     (
         time(),
         proptest::option::of(time()),
@@ -47,12 +49,13 @@ fn line(width: usize) -> impl Strategy<Value = Line> {
         name(),
         proptest::option::of(name()),
         proptest::option::of(name()),
-        proptest::collection::vec(amount, width),
+        amounts.clone(),
         (
             prop_oneof![Just(1u32), 1..=u32::MAX],
             proptest::option::of(1..=u32::MAX),
             proptest::option::of(time()),
             proptest::option::of(name()),
+            proptest::option::of(amounts),
         ),
     )
         .prop_map(|(submit, start, duration, requested, user, account, queue, amounts, others)| Line {
@@ -68,6 +71,7 @@ fn line(width: usize) -> impl Strategy<Value = Line> {
             nodes: others.1,
             eligible: others.2,
             detail: others.3,
+            requested_amounts: others.4,
         })
 }
 
@@ -78,7 +82,7 @@ fn workloads() -> impl Strategy<Value = Workload> {
                 proptest::collection::vec(line(width), 1..60),
                 proptest::collection::vec("\\PC{0,4}", width),
                 proptest::collection::vec(("\\PC{0,6}", "\\PC{0,6}"), 0..4),
-                any::<[bool; 7 + Detail::ALL.len()]>(),
+                any::<[bool; 8 + Detail::ALL.len()]>(),
             )
         })
         .prop_map(|(lines, units, header, keep)| {
@@ -95,6 +99,7 @@ fn workloads() -> impl Strategy<Value = Workload> {
                     account: l.account.as_deref().filter(|_| keep[2]),
                     queue: l.queue.as_deref().filter(|_| keep[3]),
                     amounts: &l.amounts,
+                    requested_amounts: l.requested_amounts.as_deref().filter(|_| keep[7 + Detail::ALL.len()]),
                     count: if keep[4] { l.count } else { 1 },
                     nodes: l.nodes.filter(|_| keep[5]),
                     eligible: l.eligible.filter(|_| keep[6]).map(Time::from_nanos),
@@ -117,7 +122,9 @@ proptest! {
         let (_folder, path) = scratch();
         store::write(&path, &w).unwrap();
         prop_assert!(store::is_parquet(&path));
-        prop_assert_eq!(store::read(&path).unwrap(), w);
+        let read = store::read(&path).unwrap();
+        prop_assert_eq!(&read, &w);
+        prop_assert_eq!(read.with_requested_amounts(), w.with_requested_amounts());
     }
 
     #[test]
@@ -163,8 +170,44 @@ fn columns_of_a_later_format_are_resources_in_an_older_file() {
         (w.resources()[0].name.as_str(), w.amounts(0)[0].0, w.detail(Detail::Machines, 0)),
         ("machines", 3, None)
     );
-    // Which format 3 cannot store.
+    // Which later formats cannot store.
     assert!(matches!(store::write(&path, &w), Err(StoreError::Name { name, .. }) if name == "machines"));
+}
+
+/// In files before format 4, and where there is no resource of the name before, `_requested` is part of a resource's name.
+#[test]
+fn requested_amounts_are_columns_beside_those_of_their_resources() {
+    const SCHEMA: &str =
+        "message m { required int64 submit_ns; required int64 duration_ns; required byte_array user (UTF8);
+        required int64 cpu; optional double cpu_requested; required int64 gpu_requested; }";
+    let read = |format: &str| {
+        let metadata = vec![KeyValue::new("evenhand.format".to_string(), format.to_string())];
+        let (_folder, path) = foreign_with(SCHEMA, Some(metadata), |g| {
+            int64(g, &[5, 6, 7], None);
+            int64(g, &[7, 7, 7], None);
+            text(g, &["a", "a", "b"], None);
+            int64(g, &[4, 4, 4], None);
+            let mut c = g.next_column().unwrap().unwrap();
+            c.typed::<DoubleType>().write_batch(&[2.5, f64::NAN], Some(&[1, 0, 1]), None).unwrap();
+            c.close().unwrap();
+            int64(g, &[1, 0, 1], None);
+        });
+        store::read(&path)
+    };
+    let w = read("4").unwrap();
+    assert_eq!(w.resources().iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["cpu", "gpu_requested"]);
+    let asked: Vec<Option<Vec<u64>>> =
+        (0..3).map(|row| w.requested_amounts(row).map(|amounts| amounts.iter().map(|a| a.0).collect())).collect();
+    assert_eq!((asked, w.requested_decimals()), (vec![Some(vec![25, 1]), None, None], &[1, 0][..]));
+    assert_eq!(w.amounts(0)[0].0, 4);
+    let older = read("3").unwrap_err().to_string();
+    assert!(older.contains("column \"cpu_requested\", row 1: found null"), "{older}");
+    // Amounts under such a name cannot be stored beside the resource.
+    let mut b = WorkloadBuilder::new(["cpu", "cpu_requested"].map(|name| Resource::new(name, "")));
+    b.push(&Task { user: "a", amounts: &[1, 2], ..Task::default() });
+    let (_folder, path) = scratch();
+    let refused = store::write(&path, &b.finish().unwrap());
+    assert!(matches!(refused, Err(StoreError::Name { name, .. }) if name == "cpu_requested"));
 }
 
 #[test]
@@ -187,10 +230,19 @@ fn foreign(
     schema: &str,
     write: impl FnOnce(&mut SerializedRowGroupWriter<'_, std::fs::File>),
 ) -> (tempfile::TempDir, PathBuf) {
+    foreign_with(schema, None, write)
+}
+
+fn foreign_with(
+    schema: &str,
+    metadata: Option<Vec<KeyValue>>,
+    write: impl FnOnce(&mut SerializedRowGroupWriter<'_, std::fs::File>),
+) -> (tempfile::TempDir, PathBuf) {
     let (folder, path) = scratch();
     let file = std::fs::File::create(&path).unwrap();
     let schema = Arc::new(parse_message_type(schema).unwrap());
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
+    let properties = WriterProperties::builder().set_key_value_metadata(metadata).build();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
     let mut group = writer.next_row_group().unwrap();
     write(&mut group);
     group.close().unwrap();
@@ -280,11 +332,11 @@ fn a_file_of_a_later_format_is_refused_and_one_of_an_earlier_format_read() {
         store::read(&path)
     };
     // Format 1 had neither the key nor the column of nodes.
-    for known in [None, Some("1"), Some("2"), Some("3")] {
+    for known in [None, Some("1"), Some("2"), Some("3"), Some("4")] {
         assert_eq!(with(known).unwrap().nodes(0), None);
     }
-    let error = with(Some("4")).unwrap_err().to_string();
-    assert!(error.contains("found format 4, expected at most 3; read it with a later version"), "{error}");
+    let error = with(Some("5")).unwrap_err().to_string();
+    assert!(error.contains("found format 5, expected at most 4; read it with a later version"), "{error}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use evenhand_model::Workload;
 use evenhand_workload::import::{
-    Format as TraceFormat, ImportOptions, ImportSummary, ImportToFileError, Imported, import_to_file,
+    Format as TraceFormat, ImportOptions, ImportSummary, ImportToFileError, Imported, Processors, import_to_file,
     import_with_progress,
 };
 use evenhand_workload::store::{self, StoreError};
@@ -40,7 +40,7 @@ pub(crate) fn read_workload_with_summary(
     if store::is_parquet(path) && !of_trace {
         check_rows(path, trace)?;
         match store::read(path) {
-            Ok(workload) => return Ok((workload, None)),
+            Ok(workload) => return Ok((stored_amounts(workload, path, trace, console)?, None)),
             Err(e @ StoreError::MissingColumn { .. }) => {
                 let imported = import_trace(&[path.to_path_buf()], trace, common, console);
                 let (workload, summary) = imported.map_err(|_| stored_failure(&e))?;
@@ -59,6 +59,18 @@ pub(crate) fn read_workload_with_summary(
 fn check_rows(path: &Path, trace: &TraceArgs) -> Result<(), Failure> {
     let rows = store::rows(path).map_err(|e| stored_failure(&e))?;
     check_workload(&path.display().to_string(), rows, memory_limit(trace.memory))
+}
+
+/// Returns a stored workload whose tasks hold the amounts that the command line asks for.
+fn stored_amounts(workload: Workload, path: &Path, trace: &TraceArgs, console: &Console) -> Result<Workload, Failure> {
+    if trace.processors == Processors::Requested && workload.rows_with_requested_amounts() == 0 {
+        console.note(&format!(
+            "{} keeps no requested amounts apart, so --processors requested changes nothing; if its log states other \
+             amounts, import the log again",
+            path.display()
+        ));
+    }
+    trace.processors.of(workload).map_err(|e| Failure::input(format!("{}: {e}", path.display())))
 }
 
 fn stored_failure(error: &StoreError) -> Failure {
@@ -103,7 +115,8 @@ pub(crate) fn read_numbered_workload(
 ) -> Result<(Workload, Vec<u64>), Failure> {
     if store::is_parquet(path) {
         check_rows(path, trace)?;
-        return Ok((store::read(path).map_err(|e| stored_failure(&e))?, Vec::new()));
+        let workload = store::read(path).map_err(|e| stored_failure(&e))?;
+        return Ok((stored_amounts(workload, path, trace, console)?, Vec::new()));
     }
     let imported = import_files(std::slice::from_ref(&path.to_path_buf()), trace, common, console)?;
     console.note(&imported.summary.to_string());

@@ -105,3 +105,26 @@ fn describe_writes_figures() {
     let drawn = folder.files().into_iter().filter(|p| p.extension().is_some_and(|e| e == "svg")).count();
     assert!(drawn > 2, "{:?}", folder.files());
 }
+
+#[test]
+fn a_stored_workload_keeps_requested_processors_for_later() {
+    // The second job requests half of what it was allocated, so that with the first one both fit.
+    let log = "1 0 0 100 4 -1 -1 4 200 -1 1 1 1 1 1 1 -1 -1\n2 10 90 100 8 -1 -1 4 200 -1 1 2 1 1 1 1 -1 -1\n";
+    let folder = TestFolder::with("log.swf", log);
+    folder.run(&["workload", "import", "log.swf", "-o", "both.parquet"]).assert_succeeds();
+    let asked = ["--processors", "requested"];
+    folder.run(&[&["workload", "import", "log.swf", "-o", "asked.parquet"], &asked[..]].concat()).assert_succeeds();
+    let wait = |file: &str, options: &[&str]| {
+        let study = ["study", file, "--policy", "fifo", "--capacity", "cpu=8", "--format", "json", "--out", "out"];
+        let output = folder.run(&[&study, options].concat()).assert_succeeds();
+        (output.json()["runs"][0]["mean_wait_s"].as_f64().unwrap(), output.stderr)
+    };
+    assert_eq!([wait("log.swf", &[]).0, wait("both.parquet", &[]).0], [45.0; 2]);
+    assert_eq!([wait("log.swf", &asked).0, wait("both.parquet", &asked).0], [0.0; 2]);
+    let (of_asked, notes) = wait("asked.parquet", &asked);
+    assert_eq!((of_asked, wait("asked.parquet", &[]).0), (0.0, 0.0));
+    assert!(notes.contains("asked.parquet keeps no requested amounts apart"), "{notes}");
+    // An export to the format that has both writes both.
+    let exported = folder.run(&["workload", "export", "both.parquet", "--to", "swf"]).assert_succeeds().stdout;
+    assert!(exported.contains("\n2 10 90 100 8 -1 -1 4 200 "), "{exported}");
+}

@@ -3,59 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
+use super::column_operations::{append_optional, push_optional, renumber, sort_by_submission};
 use super::details::Details;
 use super::overflow::{IdMaps, LargeWorkload, Overflow, Present, Run};
-use super::{Batch, Columns, NO_ID, NO_NODES, NO_TIME, Nano, UserId, Workload, WorkloadError};
+use super::requested::RequestedAmounts;
+use super::{Batch, Columns, NO_ID, NO_NODES, NO_TIME, Task, UserId, Workload, WorkloadError};
 use crate::demand::DemandBuilder;
 use crate::{DemandId, Names, Resource, Span, Time};
-
-/// One task, or several identical ones, for [`WorkloadBuilder::push`].
-#[derive(Clone, Copy, Debug)]
-pub struct Task<'a> {
-    /// The time of submission.
-    pub submit: Time,
-    /// The original start, if it is known.
-    pub start: Option<Time>,
-    /// The run time.
-    pub duration: Span,
-    /// When it could first have started, after holds and dependencies, if it is known.
-    pub eligible: Option<Time>,
-    /// The requested wall time, if it is known.
-    pub requested: Option<Span>,
-    /// The name of the user.
-    pub user: &'a str,
-    /// The name of the account (group, project), if it has one.
-    pub account: Option<&'a str>,
-    /// The name of the queue (partition), if it has one.
-    pub queue: Option<&'a str>,
-    /// The amounts that the task holds while it runs, in the order of the builder's resources.
-    pub amounts: &'a [Nano],
-    /// The number of identical tasks that were submitted together, at least 1.
-    pub count: u32,
-    /// The number of nodes on which the task runs at once, in equal parts, if it is known.
-    pub nodes: Option<u32>,
-    /// What its source states of it in words.
-    pub details: Details<Option<&'a str>>,
-}
-
-impl Default for Task<'_> {
-    fn default() -> Self {
-        Task {
-            submit: Time::ZERO,
-            start: None,
-            eligible: None,
-            duration: Span::ZERO,
-            requested: None,
-            user: "",
-            account: None,
-            queue: None,
-            amounts: &[],
-            count: 1,
-            nodes: None,
-            details: Details::default(),
-        }
-    }
-}
 
 /// Collects tasks in any order and builds a [`Workload`].
 ///
@@ -152,7 +106,7 @@ impl WorkloadBuilder {
     /// Adds one row.
     ///
     /// # Panics
-    /// Panics if `task.amounts` does not have one entry per resource, or if `task.count` is 0.
+    /// Panics if `task.amounts` or `task.requested_amounts` does not have one entry per resource, or if `task.count` is 0.
     pub fn push(&mut self, task: &Task<'_>) {
         assert_eq!(task.amounts.len(), self.resources.len(), "one amount per resource");
         assert!(task.count > 0, "a count is at least 1");
@@ -161,6 +115,10 @@ impl WorkloadBuilder {
         let account = task.account.map(|a| self.accounts.intern(a));
         let queue = task.queue.map(|q| self.queues.intern(q));
         let demand = self.demands.intern(task.amounts);
+        let requested_demand = task.requested_amounts.filter(|amounts| *amounts != task.amounts).map(|amounts| {
+            assert_eq!(amounts.len(), self.resources.len(), "one amount per resource");
+            self.demands.intern(amounts)
+        });
         for (detail, text) in task.details.iter() {
             let id = text.map(|text| self.details[detail].intern(text));
             push_optional(&mut self.columns.details[detail], n, id, NO_ID);
@@ -170,6 +128,7 @@ impl WorkloadBuilder {
         c.duration.push(task.duration);
         c.user.push(user);
         c.demand.push(demand);
+        push_optional(&mut c.requested_demand, n, requested_demand, DemandId::NONE);
         push_optional(&mut c.start, n, task.start.map(Time::nanos), NO_TIME);
         push_optional(&mut c.eligible, n, task.eligible.map(Time::nanos), NO_TIME);
         push_optional(&mut c.requested, n, task.requested.map(Span::nanos), NO_TIME);
@@ -270,6 +229,8 @@ impl WorkloadBuilder {
             demands.chunks_exact(self.resources.len()).map(|row| self.demands.intern(row)).collect();
         added.user.iter_mut().for_each(|u| *u = UserId(users[u.index()]));
         added.demand.iter_mut().for_each(|d| *d = demands[d.index()]);
+        let requested = added.requested_demand.iter_mut().flatten().filter(|id| **id != DemandId::NONE);
+        requested.for_each(|d| *d = demands[d.index()]);
         for (column, ids) in [(&mut added.account, &accounts), (&mut added.queue, &queues)] {
             column.iter_mut().flatten().filter(|id| **id != NO_ID).for_each(|id| *id = ids[*id as usize]);
         }
@@ -287,6 +248,7 @@ impl WorkloadBuilder {
         c.duration.extend(added.duration);
         c.user.extend(added.user);
         c.demand.extend(added.demand);
+        append_optional(&mut c.requested_demand, added.requested_demand, n, rows, DemandId::NONE);
         append_optional(&mut c.start, added.start, n, rows, NO_TIME);
         append_optional(&mut c.eligible, added.eligible, n, rows, NO_TIME);
         append_optional(&mut c.requested, added.requested, n, rows, NO_TIME);
@@ -316,6 +278,7 @@ impl WorkloadBuilder {
             Ok(found) => found,
             Err(r) => return Ok(Err(WorkloadError::TooLarge { resource: self.resources[r].name.clone() })),
         };
+        let requested = RequestedAmounts { demands: demands.clone(), decimals: decimals.clone() };
         for (resource, d) in self.resources.iter_mut().zip(decimals) {
             resource.decimals = d;
         }
@@ -326,6 +289,7 @@ impl WorkloadBuilder {
             queues: self.queues,
             details: self.details,
             demands,
+            requested,
             columns: Columns::default(),
             header: self.header,
         };
@@ -363,16 +327,23 @@ impl WorkloadBuilder {
         for (_, column) in c.details.iter_mut() {
             column.take_if(|c| c.iter().all(|&v| v == NO_ID));
         }
+        c.requested_demand.take_if(|c| c.iter().all(|&v| v == DemandId::NONE));
         let users = renumber(self.users.len(), c.user.iter_mut().map(|u| &mut u.0));
         let accounts = renumber(self.accounts.len(), c.account.iter_mut().flatten());
         let queues = renumber(self.queues.len(), c.queue.iter_mut().flatten());
         let details =
             Details::from_fn(|detail| renumber(self.details[detail].len(), c.details[detail].iter_mut().flatten()));
         let demands = renumber(self.demands.len(), c.demand.iter_mut().map(|d| &mut d.0));
-        let (demands, decimals) = self
-            .demands
-            .finish(&demands)
-            .map_err(|r| WorkloadError::TooLarge { resource: self.resources[r].name.clone() })?;
+        let requested = renumber(self.demands.len(), c.requested_demand.iter_mut().flatten().map(|d| &mut d.0));
+        let table = |order: &[u32]| {
+            let too_large = |r: usize| WorkloadError::TooLarge { resource: self.resources[r].name.clone() };
+            self.demands.finish(order).map_err(too_large)
+        };
+        let (demands, decimals) = table(&demands)?;
+        let requested = match requested.as_slice() {
+            [] => RequestedAmounts::default(),
+            order => table(order).map(|(demands, decimals)| RequestedAmounts { demands, decimals })?,
+        };
         for (resource, d) in self.resources.iter_mut().zip(decimals) {
             resource.decimals = d;
         }
@@ -384,244 +355,12 @@ impl WorkloadBuilder {
             queues: named(&self.queues, queues),
             details: Details::from_fn(|detail| named(&self.details[detail], details[detail].clone())),
             demands,
+            requested,
             columns: self.columns,
             header: self.header,
         })
     }
 }
 
-/// Pushes onto an optional column, which is created with its first value.
-fn push_optional<T: Copy>(column: &mut Option<Vec<T>>, rows_before: usize, value: Option<T>, none: T) {
-    match (column.as_mut(), value) {
-        (Some(c), v) => c.push(v.unwrap_or(none)),
-        (None, Some(v)) => {
-            let mut c = vec![none; rows_before];
-            c.push(v);
-            *column = Some(c);
-        }
-        (None, None) => {}
-    }
-}
-
-fn append_optional<T: Copy>(
-    column: &mut Option<Vec<T>>,
-    other: Option<Vec<T>>,
-    rows_before: usize,
-    rows_added: usize,
-    none: T,
-) {
-    if column.is_none() && other.is_none() {
-        return;
-    }
-    let c = column.get_or_insert_with(|| vec![none; rows_before]);
-    match other {
-        Some(o) => c.extend(o),
-        None => c.extend(std::iter::repeat_n(none, rows_added)),
-    }
-}
-
-fn sort_by_submission(c: &mut Columns) {
-    let mut order: Vec<u32> = (0..c.submit.len() as u32).collect();
-    // Stable: equal submission times keep the order of the source.
-    order.sort_by_key(|&i| c.submit[i as usize]);
-    fn gather<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
-        *column = order.iter().map(|&i| column[i as usize]).collect();
-    }
-    gather(&mut c.submit, &order);
-    gather(&mut c.duration, &order);
-    gather(&mut c.user, &order);
-    gather(&mut c.demand, &order);
-    for column in [&mut c.start, &mut c.requested, &mut c.eligible].into_iter().flatten() {
-        gather(column, &order);
-    }
-    for column in [&mut c.account, &mut c.queue, &mut c.count, &mut c.nodes].into_iter().flatten() {
-        gather(column, &order);
-    }
-    c.details.iter_mut().filter_map(|(_, column)| column.as_mut()).for_each(|column| gather(column, &order));
-}
-
-/// Renumbers ids by first appearance and returns the old ids in their new order.
-fn renumber<'a>(ids: usize, column: impl Iterator<Item = &'a mut u32>) -> Vec<u32> {
-    let mut new_id = vec![NO_ID; ids];
-    let mut order = Vec::new();
-    for id in column.filter(|id| **id != NO_ID) {
-        let new = &mut new_id[*id as usize];
-        if *new == NO_ID {
-            *new = order.len() as u32;
-            order.push(*id);
-        }
-        *id = *new;
-    }
-    order
-}
-
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::Amount;
-
-    fn task<'a>(submit: u64, user: &'a str, amounts: &'a [Nano]) -> Task<'a> {
-        Task { submit: Time::from_secs(submit), duration: Span::from_secs(1), user, amounts, ..Task::default() }
-    }
-
-    #[test]
-    fn rows_are_sorted_stably_and_users_numbered_by_first_appearance() {
-        let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
-        b.push(&task(5, "late", &[1_000_000_000]));
-        b.push(&task(1, "first", &[2_000_000_000]));
-        b.push(&Task { queue: Some("q"), ..task(1, "second", &[500_000_000]) });
-        let w = b.finish().unwrap();
-        assert_eq!(w.users(), ["first", "second", "late"]);
-        assert_eq!(w.columns().user, [0, 1, 2].map(UserId));
-        assert_eq!((0..3).map(|r| w.queue(r)).collect::<Vec<_>>(), [None, Some("q"), None]);
-        assert_eq!(w.resources()[0].decimals, 1);
-        assert_eq!(w.amounts(2), [Amount(10)]);
-        assert_eq!(w.columns().demand, [0, 1, 2].map(DemandId));
-    }
-
-    #[test]
-    fn appending_equals_pushing_each_task() {
-        let tasks = [
-            task(3, "a", &[1]),
-            Task { account: Some("x"), start: Some(Time::from_secs(9)), ..task(2, "b", &[2]) },
-            Task { count: 4, ..task(1, "c", &[1]) },
-            Task { account: Some("y"), ..task(1, "a", &[3]) },
-        ];
-        let build = |tasks: &[Task<'_>]| {
-            let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
-            tasks.iter().for_each(|t| b.push(t));
-            b
-        };
-        for cut in 0..=tasks.len() {
-            let mut b = build(&tasks[..cut]);
-            b.append(build(&tasks[cut..]));
-            assert_eq!(b.finish().unwrap(), build(&tasks).finish().unwrap());
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn rows_on_disk_are_those_in_memory(
-            rows in prop::collection::vec((0u64..50, 0u8..5, 0u8..9, 1u32..4), 1..6000),
-            cuts in prop::collection::vec(0usize..6000, 0..4),
-            max_rows in 1usize..3000,
-            chunk in 1usize..5000,
-        ) {
-            let name = |n: u8| format!("n{n}");
-            let build = |overflow: Option<Overflow>| {
-                let new = || {
-                    let builder = WorkloadBuilder::new([Resource::new("cpu", "")]);
-                    match &overflow {
-                        Some(overflow) => builder.with_overflow(overflow.clone()),
-                        None => builder,
-                    }
-                };
-                // Parts, as those of several files, that are appended in their order.
-                let mut parts = vec![new()];
-                for (place, (submit, user, rest, count)) in rows.iter().enumerate() {
-                    if cuts.contains(&place) {
-                        parts.last_mut().unwrap().rest();
-                        parts.push(new());
-                    }
-                    let (user, account) = (name(*user), name(*rest));
-                    parts.last_mut().unwrap().push(&Task {
-                        account: (*rest > 2).then_some(account.as_str()),
-                        start: (*rest == 4).then_some(Time::from_secs(place as u64)),
-                        nodes: (*rest == 5).then_some(7),
-                        eligible: (*rest == 6).then_some(Time::from_secs(place as u64)),
-                        details: Details::from_fn(|detail| (*rest > 3 + detail as u8).then_some(account.as_str())),
-                        count: *count,
-                        duration: Span::from_secs(place as u64),
-                        ..task(*submit, &user, &[Nano::from(*rest) + 1])
-                    });
-                }
-                let mut whole = parts.remove(0);
-                parts.into_iter().for_each(|part| whole.append(part));
-                whole
-            };
-            let folder = tempfile::tempdir().unwrap();
-            let on_disk = build(Some(Overflow::new(folder.path(), max_rows)));
-            prop_assert_eq!(on_disk.len(), rows.len());
-            let in_memory = build(None).finish().unwrap();
-            let mut large = on_disk.finish_large(1 << 16).unwrap().unwrap();
-            prop_assert_eq!(large.rows(), rows.len() as u64);
-            let mut row = 0;
-            while let Some(some) = large.next_chunk(chunk).unwrap() {
-                prop_assert_eq!(some.resources(), in_memory.resources());
-                for i in 0..some.len() {
-                    let of = |w: &Workload, i: usize| {
-                        let c = w.columns();
-                        let start = c.start.as_ref().map(|c| c[i]);
-                        let texts = (w.users()[c.user[i].index()].clone(), w.account(i).map(str::to_owned));
-                        let numbers = (w.count(i), w.nodes(i), w.amounts(i).to_vec());
-                        let details = Details::from_fn(|detail| w.detail(detail, i).map(str::to_owned));
-                        (c.submit[i], c.duration[i], (start, w.eligible(i)), texts, details, numbers)
-                    };
-                    prop_assert_eq!(of(some, i), of(&in_memory, row));
-                    row += 1;
-                }
-            }
-            prop_assert_eq!(row, rows.len());
-            // Nothing is left, as the file has no name.
-            prop_assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-        }
-    }
-
-    #[test]
-    fn a_folder_that_cannot_be_written_is_an_error_at_the_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let overflow = Overflow::new(folder.path().join("none"), 10);
-        let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]).with_overflow(overflow);
-        (0..5000).for_each(|i| b.push(&task(i, "a", &[1])));
-        assert!(b.finish_large(1 << 16).is_err());
-    }
-
-    #[test]
-    fn counts_expand_to_single_rows() {
-        let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
-        b.push(&Task { count: 3, ..task(1, "a", &[1]) });
-        b.push(&task(2, "b", &[1]));
-        let w = b.finish().unwrap();
-        assert_eq!((w.len(), w.tasks()), (2, 4));
-        let w = w.expanded();
-        assert_eq!((w.len(), w.tasks()), (4, 4));
-        assert_eq!(w.columns().user, [0, 0, 0, 1].map(UserId));
-    }
-
-    #[test]
-    fn a_resource_that_no_task_holds_can_be_removed() {
-        let builder = |mem: Nano| {
-            let mut b = WorkloadBuilder::new(["cpu", "mem", "gpu"].map(|name| Resource::new(name, "")));
-            b.push(&task(1, "a", &[3, mem, 5]));
-            b.push(&task(2, "a", &[4, 0, 6]));
-            ["mem", "gpu", "disk"].iter().for_each(|name| b.remove_unused(name));
-            // The index of demand vectors follows.
-            b.push(&task(3, "a", if mem == 0 { &[3, 5] } else { &[3, 7, 5] }));
-            b.finish().unwrap()
-        };
-        let names = |w: &Workload| w.resources().iter().map(|r| r.name.clone()).collect::<Vec<_>>();
-        let (with, without) = (builder(7), builder(0));
-        assert_eq!(
-            (names(&with), names(&without)),
-            (vec!["cpu".into(), "mem".into(), "gpu".into()], vec!["cpu".into(), "gpu".into()])
-        );
-        assert_eq!((with.demands().len(), without.demands().len()), (2, 2));
-        assert_eq!(
-            (with.amounts(1), without.amounts(1)),
-            (&[Amount(4), Amount(0), Amount(6)][..], &[Amount(4), Amount(6)][..])
-        );
-    }
-
-    #[test]
-    fn amounts_that_do_not_fit_name_their_resource() {
-        let mut b = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
-        let (large, too_large) = ([1, 10u128.pow(18)], [1, 10u128.pow(28)]);
-        b.push(&task(1, "a", &large));
-        assert!(b.clone().finish().is_ok());
-        b.push(&task(1, "a", &too_large));
-        assert_eq!(b.clone().finish(), Err(WorkloadError::TooLarge { resource: "mem".into() }));
-        assert_eq!(WorkloadBuilder::new([Resource::new("cpu", "")]).finish(), Err(WorkloadError::Empty));
-    }
-}
+mod tests;

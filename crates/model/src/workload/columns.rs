@@ -50,6 +50,8 @@ pub struct Columns {
     pub queue: Option<Vec<u32>>,
     /// The amounts that the task holds while it runs.
     pub demand: Vec<DemandId>,
+    /// The amounts that the task requested where they differ from those that it holds, or [`DemandId::NONE`].
+    pub requested_demand: Option<Vec<DemandId>>,
     /// The number of identical tasks, at least 1; absent if every row is one task.
     pub count: Option<Vec<u32>>,
     /// The number of nodes on which the task runs at once, in equal parts, or [`NO_NODES`].
@@ -65,7 +67,8 @@ impl Columns {
         let details = self.details.iter().all(|(_, ids)| ids.as_ref().is_none_or(|ids| ids.len() == rows));
         assert!(details, "columns of the same length");
         let times = [&self.start, &self.requested, &self.eligible].map(|c| c.as_ref().map_or(rows, Vec::len));
-        let lens = [self.duration.len(), self.user.len(), self.demand.len()];
+        let requested = self.requested_demand.as_ref().map_or(rows, Vec::len);
+        let lens = [self.duration.len(), self.user.len(), self.demand.len(), requested];
         assert!(lens.iter().chain(&optional).chain(&times).all(|&l| l == rows), "columns of the same length");
     }
 }

@@ -1,18 +1,23 @@
 //! A workload: the tasks of a trace as columns, sorted by submission.
 
 mod builder;
+mod column_operations;
 mod columns;
 mod details;
 mod overflow;
+mod requested;
+mod task;
 
 use thiserror::Error;
 
+use self::requested::RequestedAmounts;
 use crate::{Amount, DemandTable, Names, Resource, Span, Time};
 
-pub use builder::{Task, WorkloadBuilder};
+pub use builder::WorkloadBuilder;
 pub use columns::{Batch, Columns, NO_ID, NO_NODES, NO_TIME, Nano, UserId};
 pub use details::{Detail, Details, Requirements};
 pub use overflow::{LargeWorkload, Overflow};
+pub use task::Task;
 
 /// A trace in memory, of about 36 bytes per row.
 ///
@@ -27,6 +32,7 @@ pub struct Workload {
     queues: Names,
     details: Details<Names>,
     demands: DemandTable,
+    requested: RequestedAmounts,
     columns: Columns,
     header: Vec<(String, String)>,
 }
@@ -219,6 +225,7 @@ impl Workload {
             account: c.account.as_deref().map(|column| gather(column, rows)),
             queue: c.queue.as_deref().map(|column| gather(column, rows)),
             demand: gather(&c.demand, rows),
+            requested_demand: c.requested_demand.as_deref().map(|column| gather(column, rows)),
             count: c.count.as_deref().map(|column| gather(column, rows)),
             nodes: c.nodes.as_deref().map(|column| gather(column, rows)),
             details: Details::from_fn(|detail| c.details[detail].as_deref().map(|column| gather(column, rows))),
@@ -231,6 +238,7 @@ impl Workload {
             queues: self.queues.clone(),
             details: self.details.clone(),
             demands: self.demands.clone(),
+            requested: self.requested.clone(),
             columns,
             header: self.header.clone(),
         }
@@ -291,6 +299,7 @@ impl Workload {
             account: c.account.map(|v| repeat(v, &counts)),
             queue: c.queue.map(|v| repeat(v, &counts)),
             demand: repeat(c.demand, &counts),
+            requested_demand: c.requested_demand.map(|v| repeat(v, &counts)),
             count: None,
             nodes: c.nodes.map(|v| repeat(v, &counts)),
             details: c.details.map(|column| column.map(|v| repeat(v, &counts))),

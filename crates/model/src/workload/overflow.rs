@@ -20,7 +20,7 @@ use crate::{DemandId, Span, Time};
 /// The times of a row on disk.
 const TIMES: usize = 5;
 /// The numbers of 32 bits of a row on disk, besides one for each detail.
-const NUMBERS: usize = 6;
+const NUMBERS: usize = 7;
 /// The bytes of a row on disk.
 const ROW: usize = TIMES * 8 + (NUMBERS + Detail::ALL.len()) * 4;
 /// The rows that are encoded at a time.
@@ -163,7 +163,8 @@ fn encode(c: &Columns, row: usize, bytes: &mut Vec<u8>) {
     }
     let (account, queue) = (number(&c.account, NO_ID), number(&c.queue, NO_ID));
     let (count, nodes) = (number(&c.count, 1), number(&c.nodes, NO_NODES));
-    for number in [c.user[row].0, c.demand[row].0, account, queue, count, nodes] {
+    let requested_demand = c.requested_demand.as_ref().map_or(DemandId::NONE, |c| c[row]);
+    for number in [c.user[row].0, c.demand[row].0, account, queue, count, nodes, requested_demand.0] {
         bytes.extend(number.to_le_bytes());
     }
     c.details.iter().for_each(|(_, column)| bytes.extend(number(column, NO_ID).to_le_bytes()));
@@ -179,6 +180,7 @@ pub(super) struct Present {
     count: bool,
     nodes: bool,
     eligible: bool,
+    requested_demand: bool,
     details: Details<bool>,
 }
 
@@ -194,6 +196,7 @@ impl Present {
         self.count |= numbers(&c.count, 1);
         self.nodes |= numbers(&c.nodes, NO_NODES);
         self.eligible |= times(&c.eligible);
+        self.requested_demand |= c.requested_demand.iter().flatten().any(|id| *id != DemandId::NONE);
         self.details.iter_mut().for_each(|(detail, any)| *any |= numbers(&c.details[detail], NO_ID));
     }
 
@@ -205,6 +208,7 @@ impl Present {
         self.count |= other.count;
         self.nodes |= other.nodes;
         self.eligible |= other.eligible;
+        self.requested_demand |= other.requested_demand;
         self.details.iter_mut().for_each(|(detail, any)| *any |= other.details[detail]);
     }
 
@@ -221,6 +225,7 @@ impl Present {
             account: some(self.account, rows),
             queue: some(self.queue, rows),
             demand: Vec::with_capacity(rows),
+            requested_demand: some(self.requested_demand, rows),
             count: some(self.count, rows),
             nodes: some(self.nodes, rows),
             eligible: some(self.eligible, rows),
@@ -330,8 +335,12 @@ impl Reader {
         columns.submit.push(Time::from_nanos(self.long(0)));
         columns.duration.push(Span::from_nanos(self.long(8)));
         columns.user.push(UserId(mapped(self.number(0), |ids| &ids.users)));
-        let demand = self.number(1);
-        columns.demand.push(ids.map_or(DemandId(demand), |ids| ids.demands[demand as usize]));
+        let demand = |index| match (ids, DemandId(self.number(index))) {
+            (Some(ids), demand) if demand != DemandId::NONE => ids.demands[demand.index()],
+            (_, demand) => demand,
+        };
+        columns.demand.push(demand(1));
+        columns.requested_demand.iter_mut().for_each(|column| column.push(demand(6)));
         for (column, value) in [
             (&mut columns.start, self.long(16)),
             (&mut columns.requested, self.long(24)),

@@ -145,11 +145,14 @@ impl WorkloadAxis {
     fn read(&self, threads: Option<NonZeroUsize>) -> Result<Workload, Problem> {
         match self {
             WorkloadAxis::Generated(options) => generate(options).map_err(Problem::input),
-            WorkloadAxis::File { path, .. } if store::is_parquet(path) => store::read(path).map_err(|e| {
-                let environment =
-                    matches!(&e, StoreError::Io { source, .. } if source.kind() != io::ErrorKind::NotFound);
-                Problem { sentence: e.to_string(), environment }
-            }),
+            WorkloadAxis::File { path, options, .. } if store::is_parquet(path) => {
+                let workload = store::read(path).map_err(|e| {
+                    let environment =
+                        matches!(&e, StoreError::Io { source, .. } if source.kind() != io::ErrorKind::NotFound);
+                    Problem { sentence: e.to_string(), environment }
+                })?;
+                options.processors.of(workload).map_err(Problem::input)
+            }
             WorkloadAxis::File { path, options, .. } => {
                 let sources = [Source::Path(path.clone())];
                 let options = ImportOptions { threads, ..ImportOptions::clone(options) };

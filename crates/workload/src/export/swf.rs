@@ -32,6 +32,7 @@ pub fn swf(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
     let (mut job, mut fractions, mut uneven) = (0u64, 0u64, 0u64);
     for row in 0..w.len() {
         let (whole, fraction) = whole_processors(w, row, cpu);
+        let wanted = requested_processors(w, row, cpu).unwrap_or(whole);
         fractions += u64::from(fraction);
         let submit = losses.rounded(c.submit[row].nanos(), SECOND);
         let wait = w.start(row).map(|t| losses.rounded(t.nanos(), SECOND).saturating_sub(submit));
@@ -51,7 +52,7 @@ pub fn swf(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
             job += 1;
             writeln!(
                 out,
-                "{job} {submit} {} {run} {whole} -1 -1 {whole} {} {} 1 {} {} -1 {} -1 -1 -1",
+                "{job} {submit} {} {run} {whole} -1 -1 {wanted} {} {} 1 {} {} -1 {} -1 -1 -1",
                 or_unknown(wait),
                 or_unknown(requested),
                 or_unknown(kb),
@@ -79,6 +80,12 @@ fn or_unknown<T: ToString>(value: Option<T>) -> String {
 pub(super) fn whole_processors(w: &Workload, row: usize, cpu: usize) -> (u64, bool) {
     let (amount, steps) = (w.amounts(row)[cpu].0, w.resources()[cpu].steps());
     (amount.div_ceil(steps).max(1), amount == 0 || !amount.is_multiple_of(steps))
+}
+
+/// Returns the processors that a row requested, at least one, if they differ from those that it holds.
+fn requested_processors(w: &Workload, row: usize, cpu: usize) -> Option<u64> {
+    let amount = w.requested_amounts(row)?[cpu].0;
+    Some(amount.div_ceil(10u64.pow(u32::from(w.requested_decimals()[cpu]))).max(1))
 }
 
 /// Returns the KB in one unit of a resource, as numerator and denominator.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use evenhand_model::{Workload, WorkloadError};
 use thiserror::Error;
 
 /// A name that is not one of the expected ones.
@@ -151,6 +152,19 @@ named!(
     Requested = "requested"
 );
 
+impl Processors {
+    /// Returns a workload whose tasks hold these amounts, from one that keeps both where they differ.
+    ///
+    /// # Errors
+    /// Returns an error if amounts of a resource have more than 18 digits with the decimals that all together need.
+    pub fn of(self, workload: Workload) -> Result<Workload, WorkloadError> {
+        match self {
+            Processors::Allocated => Ok(workload),
+            Processors::Requested => workload.with_requested_amounts(),
+        }
+    }
+}
+
 impl Format {
     /// Returns whether nearly each line is a task.
     pub(crate) const fn is_line_per_task(self) -> bool {
@@ -168,6 +182,11 @@ impl Format {
                 | Format::Philly
                 | Format::Batsim
         )
+    }
+
+    /// Returns whether jobs have amounts that they requested beside those that they were allocated.
+    pub(crate) const fn has_requested_amounts(self) -> bool {
+        matches!(self, Format::Swf | Format::Sacct | Format::SlurmJson)
     }
 
     /// Returns whether an import can put the tasks on disk. The others hold a whole document in memory, or what was seen of

@@ -59,7 +59,8 @@ pub struct ImportOptions {
     pub swf_memory_per: MemoryPer,
     /// Whether the caller asked for these two; else they only keep large amounts from being errors, in any format.
     pub memory_matters: bool,
-    /// Which amounts of a job are read from SWF logs and `sacct`, which have both.
+    /// Which amounts jobs hold, of logs that have both. With [`Processors::Allocated`] the workload keeps the requested
+    /// ones apart, see [`Workload::requested_amounts`].
     pub processors: Processors,
     /// The meaning of the columns of a CSV table.
     pub csv_columns: Option<CsvColumns>,
@@ -211,8 +212,8 @@ fn refuse_unused(format: Format, options: &ImportOptions) -> Result<(), ImportEr
         ("--swf-memory-per", options.swf_memory_per != MemoryPer::default() && matters, of_swf),
         (
             "--processors",
-            options.processors != Processors::default() && !is_swf && format != Format::Sacct,
-            "a log in the Standard Workload Format or output of sacct",
+            options.processors != Processors::default() && !format.has_requested_amounts(),
+            "a log in the Standard Workload Format, or output of sacct",
         ),
         (
             "--columns",
@@ -337,6 +338,7 @@ struct NodesStated {
     whole_machines: u64,
     /// How many state chunks that are equal.
     equal_chunks: u64,
+    other_request: u64,
 }
 
 impl NodesStated {
@@ -350,6 +352,7 @@ impl NodesStated {
             self.hours += of_row * f64::from(workload.count(row));
             self.jobs += 1;
         }
+        self.other_request += workload.rows_with_requested_amounts() as u64;
         for (detail, jobs) in self.details.iter_mut() {
             *jobs += (0..workload.len()).filter(|row| workload.detail_id(detail, *row).is_some()).count() as u64;
         }
@@ -377,6 +380,12 @@ impl NodesStated {
             states(Detail::Requires, "requirements on machines"),
             with(self.whole_machines, "requires", "require", "whole machines"),
             states(Detail::Machines, "the machines used"),
+            with(
+                self.other_request,
+                "requests",
+                "request",
+                "other amounts than allocated; --processors requested takes those",
+            ),
         ];
         nodes.into_iter().chain(details.into_iter().flatten()).collect()
     }

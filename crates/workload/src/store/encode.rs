@@ -85,6 +85,17 @@ impl<'a> Column<'a> {
         Column::new(name, Physical::INT64, Some(logical), false, Packing::Dictionary, write)
     }
 
+    /// Creates a column of exact decimals of at most 18 digits, with nulls.
+    pub(super) fn nullable_decimal(
+        name: &str,
+        decimals: u8,
+        value: impl Fn(usize) -> Option<i64> + Sync + 'a,
+    ) -> Result<Column<'a>> {
+        let write = Box::new(move |w: &mut ColumnWriter<'_>, rows| nullable::<Int64Type>(w, rows, &value));
+        let logical = LogicalType::decimal(i32::from(decimals), 18);
+        Column::new(name, Physical::INT64, Some(logical), true, Packing::Dictionary, write)
+    }
+
     /// Creates a column of names by their ids, without nulls. A clone of a `ByteArray` is cheap.
     pub(super) fn text(
         name: &str,

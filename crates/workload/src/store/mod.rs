@@ -27,24 +27,32 @@ mod name {
     pub(super) const COUNT: &str = "count";
     pub(super) const NODES: &str = "nodes";
     pub(super) const ELIGIBLE: &str = "eligible_ns";
+    /// What follows the name of a resource in the name of the column of its requested amounts.
+    pub(super) const REQUESTED_AMOUNTS: &str = "_requested";
     /// The columns of format 2.
     pub(super) const ALL: [&str; 9] = [SUBMIT, START, DURATION, REQUESTED, USER, ACCOUNT, QUEUE, COUNT, NODES];
 
-    /// Whether a column of a file of a format is a resource by its name.
+    /// Whether a column of a file of a format can be a resource by its name.
     pub(super) fn is_resource(name: &str, format: u32) -> bool {
         let is_new = || name == ELIGIBLE || evenhand_model::Detail::ALL.iter().any(|detail| detail.name() == name);
         !(ALL.contains(&name) || format >= 3 && is_new())
     }
+
+    /// Returns the resource whose requested amounts a column of a file of a format has, if the file has that resource.
+    pub(super) fn requested_of(name: &str, format: u32, exists: impl Fn(&str) -> bool) -> Option<&str> {
+        let resource = name.strip_suffix(REQUESTED_AMOUNTS)?;
+        (format >= 4 && is_resource(resource, format) && exists(resource)).then_some(resource)
+    }
 }
 
 /// The version of the format that is written; all versions up to it are read.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// The keys of the metadata of a file.
 mod key {
     pub(super) const VERSION: &str = "evenhand.version";
     /// The version of the format. Without the key it is 1, whose files have no column of nodes; those of format 2 have no
-    /// eligible times and no details.
+    /// eligible times and no details, and those of format 3 no requested amounts.
     pub(super) const FORMAT: &str = "evenhand.format";
     pub(super) const UNITS: &str = "evenhand.units";
     pub(super) const HEADER: &str = "evenhand.header";

@@ -22,6 +22,7 @@ pub(super) mod column;
 mod id_cache;
 
 const A_TIME: &str = "whole nanoseconds from 0 to 4611686018427387904 (2^62)";
+const A_REQUESTED_AMOUNT: &str = "an amount of at least 0 with at most nine decimals, or null";
 const AN_AMOUNT: &str = "an amount of at least 0 with at most nine decimals";
 const A_COUNT: &str = "a count from 1 to 4294967295";
 const NODES: &str = "a number of nodes from 1 to 4294967295, or null";
@@ -118,6 +119,8 @@ struct Layout<'a> {
     user: usize,
     optional: BTreeMap<&'static str, usize>,
     resources: Vec<usize>,
+    /// The columns of what tasks requested of each resource, where there is one.
+    requested: Vec<Option<usize>>,
 }
 
 impl<'a> Layout<'a> {
@@ -133,10 +136,13 @@ impl<'a> Layout<'a> {
         let needed = |name: &str, expected| {
             position(name).ok_or_else(|| StoreError::MissingColumn { path: path.into(), column: name.into(), expected })
         };
+        let requested_of = |i: usize| name::requested_of(&names[i], format, |name| position(name).is_some());
         // pandas stores its row labels as one more column.
         let resources: Vec<usize> = (0..names.len())
             .filter(|&i| name::is_resource(&names[i], format) && !names[i].starts_with("__index_level_"))
+            .filter(|&i| requested_of(i).is_none())
             .collect();
+        let requested_column = |of: usize| (0..names.len()).find(|&i| requested_of(i) == Some(names[of].as_str()));
         let layout = Layout {
             path,
             bytes,
@@ -151,6 +157,7 @@ impl<'a> Layout<'a> {
                 .filter_map(|n| Some((n, position(n)?)))
                 .filter(|(n, _)| !name::is_resource(n, format))
                 .collect(),
+            requested: resources.iter().map(|&i| requested_column(i)).collect(),
             resources,
         };
         if layout.resources.is_empty() {
@@ -202,7 +209,7 @@ impl<'a> Layout<'a> {
         for detail in Detail::ALL {
             (details[detail], detail_ids[detail]) = optional_names(optional(detail.name())?, rows)?;
         }
-        let (demands, demand) = self.demands(open, rows)?;
+        let (demands, demand, requested_demand) = self.demands(open, rows)?;
         let time = |column| times(column, rows, true);
         let columns = Columns {
             submit: times(open(self.submit)?, rows, false)?.into_iter().map(Time::from_nanos).collect(),
@@ -214,6 +221,7 @@ impl<'a> Layout<'a> {
             account,
             queue,
             demand,
+            requested_demand,
             count: optional(name::COUNT)?.map(|c| counts(c, rows)).transpose()?,
             nodes: optional(name::NODES)?.map(|c| nodes(c, rows)).transpose()?,
             details: detail_ids,
@@ -221,23 +229,37 @@ impl<'a> Layout<'a> {
         Ok(Batch { users, accounts, queues, details, demands, columns })
     }
 
-    fn demands(
-        &self,
-        open: impl Fn(usize) -> Result<Column, StoreError>,
-        rows: usize,
-    ) -> Result<(Vec<Nano>, Vec<DemandId>), StoreError> {
+    /// Reads the vectors of amounts, which of them each row holds, and which it requested if that is another.
+    fn demands(&self, open: impl Fn(usize) -> Result<Column, StoreError>, rows: usize) -> Result<Demands, StoreError> {
         let columns = self.resources.iter().map(|&i| amounts(open(i)?, rows)).collect::<Result<Vec<_>, _>>()?;
+        let requested = |i: &Option<usize>| i.map(|i| requested_amounts(open(i)?, rows)).transpose();
+        let requested = self.requested.iter().map(requested).collect::<Result<Vec<_>, _>>()?;
         let mut ids = DemandIds::new(columns.len());
         let mut vector = vec![0; columns.len()];
-        let demand = (0..rows)
+        let demand: Vec<DemandId> = (0..rows)
             .map(|row| {
                 vector.iter_mut().zip(&columns).for_each(|(v, c)| *v = c[row]);
                 ids.id(&vector)
             })
             .collect();
-        Ok((ids.into_rows(), demand))
+        let requested_demand = requested.iter().any(Option::is_some).then(|| {
+            let of_row = |row: usize| {
+                let mut requested = requested.iter().map(|column| column.as_ref().and_then(|column| column[row]));
+                if requested.clone().all(|amount| amount.is_none()) {
+                    return DemandId::NONE;
+                }
+                let amounts = vector.iter_mut().zip(&columns);
+                amounts.for_each(|(v, held)| *v = requested.next().flatten().unwrap_or(held[row]));
+                Some(ids.id(&vector)).filter(|id| *id != demand[row]).unwrap_or(DemandId::NONE)
+            };
+            (0..rows).map(of_row).collect()
+        });
+        Ok((ids.into_rows(), demand, requested_demand))
     }
 }
+
+/// Distinct vectors, those that rows hold, and those that rows requested where these differ.
+type Demands = (Vec<Nano>, Vec<DemandId>, Option<Vec<DemandId>>);
 
 /// Reads times in nanoseconds. If the column is `nullable`, null becomes [`NO_TIME`].
 pub(super) fn times(column: Column, rows: usize, nullable: bool) -> Result<Vec<u64>, StoreError> {
@@ -293,15 +315,32 @@ fn amounts(column: Column, rows: usize) -> Result<Vec<Nano>, StoreError> {
     let scale = column.scale();
     let mut amounts = Vec::with_capacity(rows);
     column.numbers(AN_AMOUNT, &mut |number| {
-        let nano = match number {
-            Number::Whole(v) if v >= 0 => billionths(v.unsigned_abs(), scale),
-            Number::Float(v) => billionths_of_float(v),
-            _ => None,
-        };
+        let nano = amount(number, scale);
         amounts.extend(nano);
         nano.is_some()
     })?;
     column.of_length(amounts, rows)
+}
+
+/// Reads requested amounts in billionths, as far as they are stated.
+fn requested_amounts(column: Column, rows: usize) -> Result<Vec<Option<Nano>>, StoreError> {
+    let scale = column.scale();
+    let mut amounts = Vec::with_capacity(rows);
+    column.numbers(A_REQUESTED_AMOUNT, &mut |number| {
+        let is_null = matches!(number, Number::Null) || matches!(number, Number::Float(v) if v.is_nan());
+        let nano = amount(number, scale);
+        amounts.push(nano);
+        is_null || nano.is_some()
+    })?;
+    column.of_length(amounts, rows)
+}
+
+fn amount(number: Number, scale: i32) -> Option<Nano> {
+    match number {
+        Number::Whole(v) if v >= 0 => billionths(v.unsigned_abs(), scale),
+        Number::Float(v) => billionths_of_float(v),
+        _ => None,
+    }
 }
 
 /// Converts `digits` x 10^-`scale` to billionths, if that is whole.

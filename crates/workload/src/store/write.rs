@@ -15,7 +15,8 @@ use super::{FORMAT, StoreError, key, name};
 
 /// Stores a workload as Parquet: `submit_ns`, `duration_ns`, `user`, a decimal column for each
 /// resource under its name, and those of `start_ns`, `eligible_ns`, `requested_ns`, `account`, `queue`, `count`,
-/// `nodes` and of every [`Detail`] that the workload has.
+/// `nodes` and of every [`Detail`] that the workload has. If rows requested other amounts than they hold, each resource has a
+/// column of those too, with nulls for all other rows.
 ///
 /// # Errors
 /// Returns an error if a resource has the name of another column, or if the file cannot be written; an older file is
@@ -73,8 +74,10 @@ fn compression() -> Result<Compression, ParquetError> {
 }
 
 fn check_names(path: &Path, w: &Workload) -> Result<(), StoreError> {
+    let exists = |name: &str| w.resources().iter().any(|other| other.name == name);
     for (i, r) in w.resources().iter().enumerate() {
-        if !name::is_resource(&r.name, FORMAT) || w.resources()[..i].iter().any(|other| other.name == r.name) {
+        let is_other = !name::is_resource(&r.name, FORMAT) || name::requested_of(&r.name, FORMAT, exists).is_some();
+        if is_other || w.resources()[..i].iter().any(|other| other.name == r.name) {
             return Err(StoreError::Name { path: path.into(), name: r.name.clone() });
         }
     }
@@ -115,6 +118,13 @@ fn columns(w: &Workload) -> Result<Vec<Column<'_>>, ParquetError> {
     }
     for (i, r) in w.resources().iter().enumerate() {
         columns.push(Column::decimal(&r.name, r.decimals, move |row| w.amounts(row)[i].0 as i64)?);
+    }
+    if c.requested_demand.is_some() {
+        for (i, (r, decimals)) in w.resources().iter().zip(w.requested_decimals()).enumerate() {
+            let title = format!("{}{}", r.name, name::REQUESTED_AMOUNTS);
+            let amount = move |row: usize| w.requested_amounts(row).map(|amounts| amounts[i].0 as i64);
+            columns.push(Column::nullable_decimal(&title, *decimals, amount)?);
+        }
     }
     Ok(columns)
 }

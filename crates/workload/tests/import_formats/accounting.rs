@@ -42,6 +42,18 @@ fn slurm_jobs_as_json() {
     assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::SlurmJson));
     assert_eq!(dropped(&found), [("still running", 1), ("never started", 2)]);
     assert_eq!(nodes(&found), [Some(2), None]);
+    assert_eq!(found.workload.rows_with_requested_amounts(), 0);
+    let asked = SACCT_JSON.replacen(
+        "\"requested\": []",
+        r#""requested": [{"type": "cpu", "name": "", "count": 3}, {"type": "mem", "name": "", "count": 1024}]"#,
+        1,
+    );
+    let both = read(Format::SlurmJson, &asked).workload;
+    let requested = ImportOptions { processors: Processors::Requested, ..options(Format::SlurmJson) };
+    let requested = import(&bytes(asked), &requested).unwrap();
+    assert_eq!(rows(&requested)[0], "100 110 60 300 ann phys gpu cpu=3 mem=1073741824");
+    assert_eq!(rows(&requested)[1], "101 111 60 - bob bio cpu cpu=2 mem=209715200");
+    assert_eq!(both.with_requested_amounts().unwrap(), requested.workload);
 
     let found = read(Format::Auto, SQUEUE_JSON);
     let expected = [

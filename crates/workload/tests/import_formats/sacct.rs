@@ -31,6 +31,12 @@ fn slurm_accounting() {
     let requested = ImportOptions { processors: Processors::Requested, ..ImportOptions::default() };
     let requested = import(&bytes(SACCT), &requested).unwrap();
     assert_eq!(rows(&requested)[0], "10 20 60 1800 ann phys cpu cpu=1 mem=1073741824");
+    // Both are kept where they differ: the second job was allocated a GPU and memory that it did not request.
+    let apart: Vec<bool> = (0..3).map(|row| found.workload.requested_amounts(row).is_some()).collect();
+    assert_eq!(apart, [true, true, false]);
+    assert_eq!(Processors::Requested.of(found.workload.clone()).unwrap(), requested.workload);
+    let malformed = SACCT.replace("cpu=1,mem=1G", "cpu=one");
+    assert!(read(Format::Sacct, &malformed).workload.requested_amounts(0).is_none());
     let assumed = found.summary.assumptions.join(" ");
     assert!(assumed.contains("taken as UTC") && assumed.contains("1 job has no user"), "{assumed}");
     // Another delimiter, a trailing one (-p), a repeated header, other platforms' line ends.

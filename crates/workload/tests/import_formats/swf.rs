@@ -1,5 +1,7 @@
 //! The Standard Workload Format.
 
+use proptest::prelude::*;
+
 use super::*;
 
 pub(crate) const LOG: &str = "\
@@ -110,6 +112,37 @@ fn requested_processors_can_count_instead_of_allocated_ones() {
     };
     assert_eq!(cpus(Processors::Allocated), ["4", "4"]);
     assert_eq!(cpus(Processors::Requested), ["6", "4"]);
+    let both = import(&bytes(log), &options(Format::Swf)).unwrap();
+    let requested = both.workload.requested_amounts(0).map(|amounts| amounts[0].0);
+    assert_eq!((requested, both.workload.requested_amounts(1)), (Some(6), None));
+    let sentence = "1 job requests other amounts than allocated; --processors requested takes those.";
+    assert!(both.summary.assumptions.contains(&sentence.to_string()), "{:?}", both.summary.assumptions);
+}
+
+proptest! {
+    /// To choose the requested amounts after an import is to choose them for it, whatever memory refers to.
+    #[test]
+    fn requested_processors_can_be_chosen_after_the_import(
+        jobs in prop::collection::vec((-1i64..4, -1i64..4, -1i64..3, -1i64..3), 1..20),
+        per in prop::sample::select(vec![MemoryPer::Processor, MemoryPer::Node, MemoryPer::Job]),
+    ) {
+        let line = |(i, (held, asked, mem, used)): (usize, &(i64, i64, i64, i64))| {
+            format!("{} {i} 0 9 {held} -1 {used} {asked} -1 {mem} 1 1 1 1 1 1 -1 -1\n", i + 1)
+        };
+        let log: String = jobs.iter().enumerate().map(line).collect();
+        let read = |processors| {
+            import(&bytes(log.clone()), &ImportOptions { processors, swf_memory_per: per, ..options(Format::Swf) })
+        };
+        match (read(Processors::Allocated), read(Processors::Requested)) {
+            (Ok(both), Ok(requested)) => {
+                prop_assert_eq!(Processors::Requested.of(both.workload.clone()).unwrap(), requested.workload);
+                prop_assert_eq!(Processors::Allocated.of(both.workload.clone()).unwrap(), both.workload);
+            }
+            // No task is left; what was assumed of processors differs.
+            (Err(_), Err(_)) => {}
+            (a, b) => prop_assert!(false, "{a:?}, {b:?}"),
+        }
+    }
 }
 
 #[test]

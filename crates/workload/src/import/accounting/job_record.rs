@@ -7,7 +7,7 @@ use evenhand_model::{Details, Nano, Resource, Span, Task, Time, WorkloadBuilder}
 use super::super::error::FieldError;
 use super::super::parse_number::fits;
 use super::super::summary::Tally;
-use super::super::{ImportOptions, Part, counted};
+use super::super::{ImportOptions, Part, Processors, counted};
 
 /// What the reader of a format knows of one job. Unknown fields are `None`.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,8 @@ pub(crate) struct JobRecord<'a> {
     /// The memory, in billionths of a byte.
     pub(crate) mem: Option<Nano>,
     pub(crate) gpu: Option<Nano>,
+    /// What it requested, where the record states that apart from what it held: processors, memory and GPUs, in these units.
+    pub(crate) asked: Option<[Nano; 3]>,
     /// On how many nodes it ran, or requests to run. 0 is unknown.
     pub(crate) nodes: Option<u64>,
     /// When it could first have started.
@@ -50,6 +52,7 @@ pub(crate) struct Jobs {
     pub(crate) builder: WorkloadBuilder,
     pub(crate) tally: Tally,
     pub(super) lenient: bool,
+    processors: Processors,
 }
 
 const NO_USER: &str = "no user";
@@ -67,7 +70,8 @@ impl AsMut<Tally> for Jobs {
 impl Jobs {
     pub(crate) fn new(options: &ImportOptions) -> Jobs {
         let resources = [Resource::new("cpu", ""), Resource::new("mem", "B"), Resource::new("gpu", "")];
-        Jobs { builder: options.builder(resources), tally: Tally::default(), lenient: options.lenient }
+        let (lenient, processors) = (options.lenient, options.processors);
+        Jobs { builder: options.builder(resources), tally: Tally::default(), lenient, processors }
     }
 
     /// Adds a job, or counts why it is dropped.
@@ -80,7 +84,12 @@ impl Jobs {
             self.tally.drop("no submit time");
             return Ok(());
         };
-        let (cpu, mem, gpu) = (job.cpu.unwrap_or(0), job.mem.unwrap_or(0), job.gpu.unwrap_or(0));
+        let held = [job.cpu, job.mem, job.gpu].map(Option::unwrap_or_default);
+        let asked = job.asked.filter(|[cpu, _, gpu]| *cpu > 0 || *gpu > 0);
+        let ([cpu, mem, gpu], asked) = match self.processors {
+            Processors::Requested => (asked.unwrap_or(held), None),
+            Processors::Allocated => (held, asked.filter(|asked| asked.iter().all(|amount| fits(*amount)))),
+        };
         if cpu == 0 && gpu == 0 {
             self.tally.drop("no number of processors");
             return Ok(());
@@ -108,6 +117,7 @@ impl Jobs {
             account: job.account.as_deref().filter(|_| name(&job.account)),
             queue: job.queue.as_deref().filter(|_| name(&job.queue)),
             amounts: &[cpu, mem, gpu],
+            requested_amounts: asked.as_ref().map(<[Nano; 3]>::as_slice),
             count: 1,
             nodes: job.nodes.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
             eligible: job.eligible.filter(|time| *time >= submit),

@@ -63,10 +63,13 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     if held.is_none() && start.is_some() {
         jobs.tally.adjust(REQUESTED);
     }
+    let asked = held.and(requested);
     let amounts = held.or(requested).unwrap_or_default();
     let positive = |value: &Value| number(value).filter(|n| *n > 0);
     let cpu = amounts.cpu.or_else(|| positive(&job["cpus"])).or_else(|| positive(&job["required"]["CPUs"]));
-    let memory = amounts.mem.or_else(|| memory(job, of_queue, cpu));
+    let memory_of = |cpu| memory(job, of_queue, cpu);
+    let memory = amounts.mem.or_else(|| memory_of(cpu));
+    let asked = asked.map(|asked| [asked.cpu, asked.mem.or_else(|| memory_of(asked.cpu)), asked.gpu]);
     let user = [&job["user"], &job["user_name"], &job["association"]["user"], &job["user_id"]];
     jobs.push(&JobRecord {
         submit,
@@ -81,6 +84,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         cpu,
         mem: memory,
         gpu: amounts.gpu,
+        asked: asked.map(|amounts| amounts.map(Option::unwrap_or_default)),
         eligible: known(time(named("eligible_time", "eligible"), "the eligible time")?),
         details: Details::from_fn(|detail| match detail {
             Detail::Chunks => None,

@@ -382,6 +382,7 @@ impl TableReader<'_> {
             account,
             queue,
             amounts: &amounts,
+            requested_amounts: None,
             count,
             nodes,
             eligible,

@@ -158,7 +158,11 @@ fn row(
         return Ok(());
     }
     let Some((submit, start, length)) = times(row, tally)? else { return Ok(()) };
-    let Some(amounts) = amounts(row, options, tally)? else { return Ok(()) };
+    let Some(held) = amounts(row, options.processors, lenient, tally)? else { return Ok(()) };
+    // What cannot be read is not known apart.
+    let other = |_| amounts(row, Processors::Requested, true, &mut Tally::default()).ok().flatten();
+    let asked =
+        Some(()).filter(|()| options.processors == Processors::Allocated && states_requests(row)).and_then(other);
     // Clocks are set, and accounting is repaired by hand.
     let submit = if start < submit {
         tally.adjust(EARLY);
@@ -212,7 +216,8 @@ fn row(
         user: user.unwrap_or("unknown"),
         account: row.text(Column::Account, "an account's name")?,
         queue: row.text(Column::Partition, "a partition's name")?,
-        amounts: &amounts,
+        amounts: &held,
+        requested_amounts: asked.as_ref().map(<[u128; 3]>::as_slice),
         count: 1,
         nodes: nodes(row),
     });
@@ -304,9 +309,21 @@ fn nodes(row: &Row<'_>) -> Option<u32> {
     counts.find_map(whole).or_else(|| listed.find_map(whole))
 }
 
+/// Returns whether a row states what the job requested, apart from what it held.
+fn states_requests(row: &Row<'_>) -> bool {
+    let requested =
+        row.get(Column::ReqTRES).filter(|(_, list)| Some(*list) != row.get(Column::AllocTRES).map(|(_, l)| l));
+    requested.is_some() || row.get(Column::ReqCPUS).is_some()
+}
+
 /// Returns the amounts that a job held, or requested, in billionths: CPUs, memory in bytes, GPUs.
-fn amounts(row: &Row<'_>, options: &ImportOptions, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<FieldError>> {
-    let (lists, counts) = match options.processors {
+fn amounts(
+    row: &Row<'_>,
+    processors: Processors,
+    lenient: bool,
+    tally: &mut Tally,
+) -> Result<Option<[u128; 3]>, Box<FieldError>> {
+    let (lists, counts) = match processors {
         Processors::Allocated => {
             ([Column::AllocTRES, Column::ReqTRES], [Column::AllocCPUS, Column::NCPUS, Column::ReqCPUS])
         }
@@ -339,7 +356,7 @@ fn amounts(row: &Row<'_>, options: &ImportOptions, tally: &mut Tally) -> Result<
         }
         let request = memory_request(text, cpu, nodes);
         let expected = "memory such as 4000M, 4Gc (per CPU) or 4Gn (per node)";
-        mem = optional(request.ok_or_else(|| FieldError::new(at, text, expected)), options.lenient, tally)?;
+        mem = optional(request.ok_or_else(|| FieldError::new(at, text, expected)), lenient, tally)?;
     }
     if held.cpu.is_none() {
         tally.adjust(NOT_TRES);
