@@ -10,13 +10,11 @@ pub(crate) struct Profile {
     times: Vec<u64>,
     /// Free amounts in each step, `width` values a step.
     free: Vec<u64>,
-    /// Counter value, kept by the caller, when capacity was last released.
-    pub(crate) changed: u64,
 }
 
 impl Profile {
     pub(crate) fn new(has: &[u64]) -> Profile {
-        Profile { width: has.len(), times: vec![0], free: has.to_vec(), changed: 0 }
+        Profile { width: has.len(), times: vec![0], free: has.to_vec() }
     }
 
     fn step(&self, i: usize) -> &[u64] {

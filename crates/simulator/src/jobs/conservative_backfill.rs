@@ -7,6 +7,7 @@ use evenhand_policies::Policy;
 
 use super::availability_profile::Profile;
 use super::engine::Engine;
+use super::head_reservation::may_use;
 use super::kind::{Kind, copies, fits};
 use super::machine_state::Placements;
 use super::pending_jobs::{Entry, NO_ROW};
@@ -34,6 +35,19 @@ pub(super) struct Plan {
     scores: Scores,
     /// Number of times capacity was released.
     changes: u64,
+    /// By machine: that number when capacity of it was last released; 0 if that never was.
+    released_at: Vec<u64>,
+    /// The machines of which capacity was ever released, by that number.
+    by_release: BTreeSet<(u64, u32)>,
+}
+
+/// What a new reservation for a job that has one must improve on.
+#[derive(Clone, Copy)]
+struct Earlier<'a> {
+    /// It must start before this.
+    than: u64,
+    /// The machines that the job may use and of which capacity was released since its last search, ascending.
+    released: &'a [u32],
 }
 
 impl Plan {
@@ -45,7 +59,25 @@ impl Plan {
             by_start: BTreeSet::new(),
             scores: Scores::new(rule, site, width),
             changes: 0,
+            released_at: vec![0; site.len()],
+            by_release: BTreeSet::new(),
         }
+    }
+
+    /// Notes that capacity of a machine was released with the current change.
+    fn note_release(&mut self, machine: u32) {
+        let last = std::mem::replace(&mut self.released_at[machine as usize], self.changes);
+        self.by_release.remove(&(last, machine));
+        self.by_release.insert((self.changes, machine));
+    }
+
+    /// The machines that a kind may use and of which capacity was released since, ascending. A step for each machine of
+    /// which any was, not for each of the site.
+    fn released_since(&self, searched_at: u64, kind: &Kind, site: &Site) -> Vec<u32> {
+        let released = self.by_release.range((searched_at + 1, 0)..).map(|(_, machine)| *machine);
+        let mut released: Vec<u32> = released.filter(|machine| may_use(kind, *machine, site)).collect();
+        released.sort_unstable();
+        released
     }
 
     /// The next promised start.
@@ -57,9 +89,8 @@ impl Plan {
     pub(super) fn release_early(&mut self, kind: &Kind, held: &Placements, now: u64, expected: u64) {
         self.changes += 1;
         for (machine, chunks, chunk) in held.chunks(kind) {
-            let profile = &mut self.profiles[machine as usize];
-            profile.give(now, expected, chunk, chunks);
-            profile.changed = self.changes;
+            self.profiles[machine as usize].give(now, expected, chunk, chunks);
+            self.note_release(machine);
         }
     }
 
@@ -80,34 +111,36 @@ impl Plan {
         Some(reservation)
     }
 
-    /// The earliest start that breaks no promise, and where its rule puts the job then. Machines on
-    /// on which nothing was released since `searched_at` are skipped.
+    /// The earliest start that breaks no promise, and where its rule puts the job then. With `earlier` only a start that
+    /// is; a job of one chunk then is put on one of the machines of which capacity was released.
     fn earliest(
         &mut self,
         site: &Site,
         kind: &Kind,
         estimate: u64,
         now: u64,
-        searched_at: Option<u64>,
+        earlier: Option<Earlier<'_>>,
     ) -> Option<Reservation> {
-        let changed_since = |p: &Profile| searched_at.is_none_or(|searched_at| p.changed > searched_at);
-        if kind.copies == 1 {
-            return self.earliest_of_one(site, kind, estimate, now, changed_since);
-        }
         let machines = || {
             let groups = kind.groups.iter().map(|&g| &site.groups[usize::from(g)]);
             groups.flat_map(|g| g.first..g.first + g.count)
         };
-        // For a job of several sizes of chunks nothing is inferred from the last search.
-        if !kind.is_uneven() && !machines().any(|m| changed_since(&self.profiles[m as usize])) {
-            return None;
+        let before = earlier.map_or(u64::MAX, |earlier| earlier.than);
+        if kind.copies == 1 {
+            return match earlier {
+                Some(earlier) => {
+                    self.earliest_of_one(site, kind, estimate, now, before, earlier.released.iter().copied())
+                }
+                None => self.earliest_of_one(site, kind, estimate, now, before, machines()),
+            };
         }
         let length = site.groups[usize::from(kind.slowest)].scale(estimate);
         let profiles = &self.profiles;
         let width = kind.chunk.len();
         let mut least = vec![0; width];
-        let mut times: Vec<u64> = machines().flat_map(|m| profiles[m as usize].times_after(now)).copied().collect();
-        times.push(now);
+        let steps = |m: u32| profiles[m as usize].times_after(now).iter().copied().take_while(|time| *time < before);
+        let mut times: Vec<u64> = machines().flat_map(steps).collect();
+        times.extend(Some(now).filter(|now| *now < before));
         times.sort_unstable();
         times.dedup();
         if kind.is_uneven() {
@@ -134,10 +167,17 @@ impl Plan {
         let mut held = Placements::default();
         let mut left = kind.full_chunks();
         self.scores.of_chunk(&kind.chunk);
+        let is_first_fit = self.scores.rule == Placement::FirstFit;
+        let mut from = 0;
         while left > 0 {
-            let rows = free.chunks_exact(width).enumerate().filter(|(_, row)| fits(&kind.chunk, row));
+            let mut rows = free.chunks_exact(width).enumerate().skip(from).filter(|(_, row)| fits(&kind.chunk, row));
             let scores = &mut self.scores;
-            let (_, at) = rows.map(|(i, row)| (scores.score(row), i)).min()?;
+            let at = match is_first_fit {
+                true => rows.next()?.0,
+                false => rows.map(|(i, row)| (scores.score(row), i)).min()?.1,
+            };
+            // First fit fills one machine after another.
+            from = if is_first_fit { at } else { 0 };
             let row = &mut free[at * width..][..width];
             let chunks = match self.scores.rule {
                 Placement::FirstFit | Placement::BestFit => copies(&kind.chunk, row).min(u128::from(left)) as u32,
@@ -181,36 +221,35 @@ impl Plan {
         None
     }
 
+    /// The same for a job of one chunk on one of these machines, which are in ascending order.
     fn earliest_of_one(
         &mut self,
         site: &Site,
         kind: &Kind,
         estimate: u64,
         now: u64,
-        changed_since: impl Fn(&Profile) -> bool,
+        before: u64,
+        machines: impl Iterator<Item = u32>,
     ) -> Option<Reservation> {
         let mut best: Option<(u64, u64, u32)> = None;
         let mut length = 0;
         let mut free = vec![0; kind.chunk.len()];
         self.scores.of_chunk(&kind.chunk);
-        for &g in &kind.groups {
-            let group = &site.groups[usize::from(g)];
-            let takes = group.scale(estimate);
-            for machine in group.first..group.first + group.count {
-                let profile = &self.profiles[machine as usize];
-                if !changed_since(profile) {
-                    continue;
-                }
-                let start = profile.earliest(now, takes, &kind.chunk);
-                if best.is_some_and(|b| start > b.0) {
-                    continue;
-                }
-                profile.min_free(start, takes, &mut free);
-                let score = self.scores.score(&free);
-                if best.is_none_or(|b| (start, score, machine) < b) {
-                    best = Some((start, score, machine));
-                    length = takes;
-                }
+        for machine in machines {
+            let takes = site.groups[site.group_of(machine)].scale(estimate);
+            let profile = &self.profiles[machine as usize];
+            let start = profile.earliest(now, takes, &kind.chunk);
+            if start >= before || best.is_some_and(|b| start > b.0) {
+                continue;
+            }
+            profile.min_free(start, takes, &mut free);
+            let score = self.scores.score(&free);
+            if best.is_none_or(|b| (start, score, machine) < b) {
+                best = Some((start, score, machine));
+                length = takes;
+            }
+            if start == now && self.scores.rule == Placement::FirstFit {
+                break;
             }
         }
         let (start, _, machine) = best?;
@@ -221,20 +260,23 @@ impl Plan {
 
     /// Moves a job to an earlier start, if there is one.
     fn move_earlier(&mut self, site: &Site, row: u32, kind: &Kind, estimate: u64, now: u64) {
+        let changes = self.changes;
+        let Some(old) = self.reservations.get_mut(&row) else { return };
+        let searched_at = std::mem::replace(&mut old.searched_at, changes);
+        let released = self.released_since(searched_at, kind, site);
+        // For a job of several sizes of chunks nothing is inferred from the last search.
+        if released.is_empty() && !kind.is_uneven() {
+            return;
+        }
         let Some(old) = self.remove(row, kind) else { return };
-        let found = self.earliest(site, kind, estimate, now, Some(old.searched_at));
-        match found.filter(|f| f.start < old.start) {
+        let earlier = Earlier { than: old.start, released: &released };
+        match self.earliest(site, kind, estimate, now, Some(earlier)) {
             Some(new) => {
                 self.changes += 1;
-                for machine in old.held.machines() {
-                    self.profiles[machine as usize].changed = self.changes;
-                }
+                old.held.machines().for_each(|machine| self.note_release(machine));
                 self.insert(row, kind, Reservation { searched_at: self.changes, ..new });
             }
-            None => {
-                let searched_at = self.changes;
-                self.insert(row, kind, Reservation { searched_at, ..old });
-            }
+            None => self.insert(row, kind, old),
         }
     }
 }
