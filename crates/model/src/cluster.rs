@@ -145,12 +145,16 @@ pub struct Limit {
     pub users: Vec<String>,
     /// The qualities of service whose jobs it limits; empty for all.
     pub qos: Vec<String>,
+    /// The qualities of service whose jobs it does not limit.
+    pub except_qos: Vec<String>,
     /// Whether each user has it by itself; else the jobs of all of them count together.
     pub each_user: bool,
     /// The maximum that the jobs can hold together, by resource.
     pub max: Vec<(String, ResourceQuantity)>,
     /// How many of the jobs can run at once.
     pub max_jobs: Option<u32>,
+    /// How many of the jobs may wait or run at once; submissions beyond are counted and not refused.
+    pub max_submitted: Option<u32>,
     /// The maximum that one of the jobs can hold, by resource.
     pub max_job: Vec<(String, ResourceQuantity)>,
     /// The longest wall time that one of the jobs can request.
@@ -165,7 +169,8 @@ impl Limit {
 
     /// Returns whether it limits nothing.
     pub fn is_empty(&self) -> bool {
-        self.max.is_empty() && self.max_jobs.is_none() && self.max_job.is_empty() && self.max_wall.is_none()
+        let counts = self.max_jobs.is_none() && self.max_submitted.is_none();
+        counts && self.max.is_empty() && self.max_job.is_empty() && self.max_wall.is_none()
     }
 }
 

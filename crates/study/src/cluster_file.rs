@@ -10,8 +10,20 @@ use crate::cluster_closures;
 const MACHINE: [&str; 5] = ["name", "count", "speed", "properties", "hosts"];
 const QUEUE: [&str; 10] =
     ["name", "price", "priority", "max_wall", "max_job", "max_user", "max_user_jobs", "max", "max_jobs", "properties"];
-const LIMIT: [&str; 10] =
-    ["name", "queues", "accounts", "users", "qos", "each_user", "max", "max_jobs", "max_job", "max_wall"];
+const LIMIT: [&str; 12] = [
+    "name",
+    "queues",
+    "accounts",
+    "users",
+    "qos",
+    "except_qos",
+    "each_user",
+    "max",
+    "max_jobs",
+    "max_submitted",
+    "max_job",
+    "max_wall",
+];
 
 /// Reads the machines and queues of a cluster file; `None` if it has no `[[machines]]`.
 ///
@@ -42,9 +54,11 @@ const LIMIT: [&str; 10] =
 /// accounts = ["physics", "optics"]
 /// users = ["ann"]
 /// qos = ["normal"]
+/// except_qos = ["long"]
 /// each_user = true # default false: all together
 /// max = { cpu = 64 }
 /// max_jobs = 4
+/// max_submitted = 100
 /// max_job = { cpu = 32 }
 /// max_wall = "2d"
 ///
@@ -124,9 +138,11 @@ fn limit(table: &Table<'_>, cluster: &Cluster) -> Result<Limit, DocumentError> {
         accounts: names("accounts")?,
         users: names("users")?,
         qos: names("qos")?,
+        except_qos: names("except_qos")?,
         each_user: table.get("each_user").map(|node| node.flag()).transpose()?.unwrap_or(false),
         max: limits(table, "max", cluster)?,
         max_jobs: number_of_jobs(table, "max_jobs")?,
+        max_submitted: number_of_jobs(table, "max_submitted")?,
         max_job: limits(table, "max_job", cluster)?,
         max_wall: max_wall(table)?,
     };
@@ -136,7 +152,7 @@ fn limit(table: &Table<'_>, cluster: &Cluster) -> Result<Limit, DocumentError> {
         return Err(node.map_or_else(|| table.error(&problem), |n| n.error(&problem)));
     }
     match found.is_empty() {
-        true => Err(table.error("found no limit, expected max, max_jobs, max_job or max_wall")),
+        true => Err(table.error("found no limit, expected max, max_jobs, max_submitted, max_job or max_wall")),
         false => Ok(found),
     }
 }

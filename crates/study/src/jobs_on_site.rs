@@ -19,7 +19,7 @@ use crate::replay::ReplayOn;
 /// The version of the simulation; changes when the same inputs give other or more results.
 const SIMULATION: &str = "jobs 5";
 /// The same of Slurm's scheduler.
-const SLURM_SIMULATION: &str = "slurm 3";
+const SLURM_SIMULATION: &str = "slurm 4";
 
 /// The schedulers by name: strict order, a kind of backfilling, or Slurm's.
 pub const SCHEDULERS: [(&str, Backfill); 4] = [
@@ -123,7 +123,7 @@ impl OnSite {
     }
 
     /// Returns what had to be assumed about the jobs, in sentences.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self, workload: &Workload) -> Vec<String> {
         let (unknown, dropped) = (self.jobs.unknown_requirements, self.jobs.dropped_requirements);
         let unknown = (unknown > 0).then(|| {
             format!("{unknown} jobs require something of machines that no machine of the cluster file has as a property or name; it is left out")
@@ -141,7 +141,22 @@ impl OnSite {
         let several = (several > 0)
             .then(|| format!("{several} jobs name several queues, and may run on the machines of any of them"));
         let note = self.note().into_iter();
-        note.chain(queues).chain(unknown).chain(dropped).chain(several).chain(self.note_of_closures()).collect()
+        note.chain(queues)
+            .chain(unknown)
+            .chain(dropped)
+            .chain(several)
+            .chain(self.note_of_closures())
+            .chain(self.note_of_submissions(workload))
+            .collect()
+    }
+
+    /// Returns a note on jobs of the log beyond limits of submissions.
+    fn note_of_submissions(&self, workload: &Workload) -> Option<String> {
+        let end = |row: usize| workload.start(row).map(|start| (start + workload.columns().duration[row]).nanos());
+        let beyond = self.jobs.beyond_submit_limits(workload, end).filter(|beyond| *beyond > 0)?;
+        Some(format!(
+            "{beyond} of the log's jobs were submitted beyond a limit of submissions (max_submitted) by the log's own times; all are accepted"
+        ))
     }
 
     /// Returns a note on reservations and outages that have no effect.
@@ -205,6 +220,7 @@ impl OnSite {
                 backfill: by(Activity::Backfill),
             });
             record.ended_by_limit = Some(slurm.ended_by_limit);
+            record.beyond_submit_limits = slurm.beyond_submit_limits;
         }
         if let Some(cluster) = &self.cluster {
             record.recorded_machines = recorded_machines::compare(workload, run);
@@ -284,6 +300,10 @@ pub struct JobsRecord {
     /// How many jobs Slurm's scheduler ended at their limits; absent under another scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by_limit: Option<u64>,
+    /// How many jobs were submitted beyond a limit of submissions, which Slurm's scheduler would have refused; absent
+    /// under another scheduler, and without such limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beyond_submit_limits: Option<u64>,
     /// Jobs without a requested wall time; their run time was used as the request.
     pub unasked: u64,
     /// Jobs that ran longer than their requested wall time; their run time was used as the request.

@@ -258,8 +258,12 @@ impl Plan {
 
     /// Returns what had to be assumed about the workload, and what settings do not apply, in sentences.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> =
-            self.runs.iter().filter_map(|run| run.on_site.as_ref()).flat_map(|site| site.notes()).collect();
+        let mut notes: Vec<String> = self
+            .runs
+            .iter()
+            .filter_map(|run| run.on_site.as_ref())
+            .flat_map(|site| site.notes(&self.workload))
+            .collect();
         notes.dedup();
         self.notes.iter().cloned().chain(notes).collect()
     }

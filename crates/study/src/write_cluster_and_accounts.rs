@@ -48,10 +48,13 @@ pub fn cluster_text(cluster: &Cluster) -> String {
     for limit in &cluster.limits {
         line(&mut text, "[[limits]]");
         line(&mut text, &format!("name = {}", quoted(&limit.name)));
-        let of = &limit.qos;
-        for (name, list) in
-            [("queues", &limit.queues), ("accounts", &limit.accounts), ("users", &limit.users), ("qos", of)]
-        {
+        for (name, list) in [
+            ("queues", &limit.queues),
+            ("accounts", &limit.accounts),
+            ("users", &limit.users),
+            ("qos", &limit.qos),
+            ("except_qos", &limit.except_qos),
+        ] {
             names(&mut text, name, list);
         }
         if limit.each_user {
@@ -61,6 +64,7 @@ pub fn cluster_text(cluster: &Cluster) -> String {
             limits(&mut text, name, amounts);
         }
         limit.max_jobs.iter().for_each(|jobs| line(&mut text, &format!("max_jobs = {jobs}")));
+        limit.max_submitted.iter().for_each(|jobs| line(&mut text, &format!("max_submitted = {jobs}")));
         limit.max_wall.iter().for_each(|wall| line(&mut text, &format!("max_wall = {}", quoted(&span(*wall)))));
         text.push('\n');
     }

@@ -67,7 +67,7 @@ fn limits_of_associations_hold_jobs_back_where_slurm_enforces_them() {
     let wrong = |with: &str| folder.write("wrong.toml", cluster.replace("max = { cpu = 8 }\n", with));
     let study = ["study", "log.swf", "--capacity", "wrong.toml", "--out", "wrong"];
     for (with, problem) in [
-        ("", "found no limit, expected max, max_jobs, max_job or max_wall"),
+        ("", "found no limit, expected max, max_jobs, max_submitted, max_job or max_wall"),
         ("queues = [\"absent\"]\nmax_jobs = 1\n", "no queue has the name \"absent\""),
         ("max = { gpus = 8 }\n", "no machine has \"gpus\""),
         ("max_jobs = 0\n", "a whole number, at least 1"),
@@ -326,11 +326,16 @@ fn what_is_odd_in_a_site_s_files_is_reported_with_its_line() {
 fn jobs_have_the_limits_of_the_qos_that_they_name() {
     let folder = folder();
     folder.write("slurm.conf", CONF.replace("PriorityType", "AccountingStorageEnforce=limits,qos\nPriorityType"));
-    folder.write("qos.txt", "Name|Priority|MaxWall|MaxJobsPU|MaxSubmitPU\nnormal|0|||\nlong|5|1-00:00:00|1|9\n");
+    folder.write("qos.txt", "Name|Priority|MaxWall|MaxJobsPU|MaxSubmitPU\nnormal|0|||\nlong|5|1-00:00:00|1|1\n");
     let import = ["site", "import", "--slurm-conf", "slurm.conf", "--qos", "qos.txt", "-o", "lab"];
     let output = folder.run(&import).assert_succeeds();
-    assert!(output.stdout.contains("QOS MaxSubmitPU: long=9; it limits no job"), "{}", output.stdout);
-    assert!(!output.stdout.contains("MaxJobsPU") && !output.stdout.contains("MaxWall"), "{}", output.stdout);
+    assert!(
+        !output.stdout.contains("MaxSubmitPU")
+            && !output.stdout.contains("MaxJobsPU")
+            && !output.stdout.contains("MaxWall"),
+        "{}",
+        output.stdout
+    );
     // Of the same user: two jobs of the QOS long, one at a time, and one of the QOS normal.
     let row = |id: u32, qos: &str, second: u32| {
         format!(
@@ -355,8 +360,16 @@ fn jobs_have_the_limits_of_the_qos_that_they_name() {
             "--out",
             scheduler,
         ];
-        folder.run(&[&study[..], &["--scheduler", scheduler]].concat()).assert_succeeds();
+        let output = folder.run(&[&study[..], &["--scheduler", scheduler]].concat()).assert_succeeds();
         assert_eq!(waits(&folder, &format!("{scheduler}/tasks-fifo")), expected, "{scheduler}");
+        // By the log's own times too the second job of the QOS was submitted while the first ran.
+        let note = "1 of the log's jobs were submitted beyond a limit of submissions";
+        assert!(output.stderr.replace("\n       ", " ").contains(note), "{}", output.stderr);
+        let record: serde_json::Value =
+            serde_json::from_str(&folder.read(&format!("{scheduler}/summary.json"))).unwrap();
+        let run = record["runs"].as_array().unwrap().iter().find(|run| run["policy"] == "fifo").unwrap();
+        let beyond = if scheduler == "slurm" { 1.into() } else { serde_json::Value::Null };
+        assert_eq!(run["jobs"]["beyond_submit_limits"], beyond);
     }
 }
 

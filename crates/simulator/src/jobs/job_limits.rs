@@ -1,6 +1,7 @@
 //! What running jobs may hold together: all jobs of a queue, an account, a user or a QOS, or those of each user by itself.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
 use evenhand_model::{Detail, Span, UserId, Workload};
 
@@ -16,10 +17,14 @@ pub(crate) struct Limit {
     pub(crate) accounts: Vec<String>,
     pub(crate) users: Vec<String>,
     pub(crate) qos: Vec<String>,
+    /// Those whose jobs it does not limit.
+    pub(crate) except_qos: Vec<String>,
     /// Whether each user has it by itself.
     pub(crate) each_user: bool,
     /// What they may hold, by resource, and as one more how many they may be.
     pub(crate) most: Vec<u64>,
+    /// How many of them may wait or run.
+    pub(crate) max_submitted: Option<u32>,
     /// What one of them may hold.
     pub(crate) max_job: Vec<u64>,
     /// The longest wall time that one of them can request.
@@ -72,6 +77,7 @@ impl JobLimits {
                         && named(&limit.accounts, account)
                         && named(&limit.users, user)
                         && named(&limit.qos, qos)
+                        && !qos.is_some_and(|qos| limit.except_qos.iter().any(|name| name == qos))
                 };
                 let set = (0u32..).zip(limits).filter(|(_, limit)| holds(limit)).map(|(at, _)| at).collect();
                 found.sets.push(set);
@@ -89,7 +95,8 @@ impl JobLimits {
 
     /// Whether jobs of one user and queue can have different limits.
     pub(crate) fn differ_within_users(&self) -> bool {
-        self.limits.iter().any(|limit| !limit.accounts.is_empty() || !limit.qos.is_empty())
+        let names = |limit: &Limit| limit.accounts.len() + limit.qos.len() + limit.except_qos.len();
+        self.limits.iter().any(|limit| names(limit) > 0)
     }
 
     fn of(&self, row: usize) -> impl Iterator<Item = (usize, &Limit)> {
@@ -173,4 +180,81 @@ impl<'a> HeldOfLimits<'a> {
             held.iter_mut().zip(counts).for_each(|(held, count)| change(held, count));
         }
     }
+}
+
+/// The jobs of each limit of submissions that wait or run.
+///
+/// The jobs of a log were accepted, so that all are accepted again; how many Slurm would have refused is counted.
+#[derive(Clone, Debug)]
+pub(super) struct Submitted<'a> {
+    workload: &'a Workload,
+    limits: &'a JobLimits,
+    /// By limit of submissions: the number of jobs; one user after the other if each has it. Empty for other limits.
+    jobs: Vec<Vec<u32>>,
+    beyond: u64,
+}
+
+impl<'a> Submitted<'a> {
+    pub(super) fn new(workload: &'a Workload, limits: &'a JobLimits) -> Submitted<'a> {
+        let zeros = |limit: &Limit| match limit.max_submitted {
+            Some(_) if limit.each_user => vec![0; workload.users().len()],
+            Some(_) => vec![0],
+            None => Vec::new(),
+        };
+        Submitted { workload, limits, jobs: limits.limits.iter().map(zeros).collect(), beyond: 0 }
+    }
+
+    /// How many jobs were submitted beyond a limit; `None` without such limits.
+    pub(super) fn beyond(&self) -> Option<u64> {
+        self.jobs.iter().any(|jobs| !jobs.is_empty()).then_some(self.beyond)
+    }
+
+    /// Adds a job, which is submitted.
+    pub(super) fn submit(&mut self, row: u32) {
+        let mut is_beyond = false;
+        self.each(row, |jobs, most| {
+            is_beyond |= *jobs >= most;
+            *jobs += 1;
+        });
+        self.beyond += u64::from(is_beyond);
+    }
+
+    /// Removes a job, which has ended.
+    pub(super) fn end(&mut self, row: u32) {
+        self.each(row, |jobs, _| *jobs -= 1);
+    }
+
+    fn each(&mut self, row: u32, mut change: impl FnMut(&mut u32, u32)) {
+        let user = self.workload.columns().user[row as usize].index();
+        let limits = self.limits;
+        for (at, limit) in limits.of(row as usize) {
+            if let Some(most) = limit.max_submitted {
+                change(&mut self.jobs[at][if limit.each_user { user } else { 0 }], most);
+            }
+        }
+    }
+}
+
+/// Returns how many jobs of a log were submitted beyond a limit of submissions while others waited or ran; `None` without
+/// such limits. `ends` are the ends of rows in nanoseconds, none of rows that did not run.
+///
+/// At one instant jobs end before others are submitted.
+pub(crate) fn beyond_submit_limits(
+    workload: &Workload,
+    limits: &JobLimits,
+    ends: impl Fn(usize) -> Option<u64>,
+) -> Option<u64> {
+    let mut submitted = Submitted::new(workload, limits);
+    submitted.beyond()?;
+    let mut running: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
+    for (row, submit) in workload.columns().submit.iter().enumerate() {
+        let Some(end) = ends(row) else { continue };
+        while let Some(Reverse((_, ended))) = running.peek().copied().filter(|first| first.0.0 <= submit.nanos()) {
+            running.pop();
+            submitted.end(ended);
+        }
+        submitted.submit(row as u32);
+        running.push(Reverse((end, row as u32)));
+    }
+    submitted.beyond()
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use evenhand_model::{Chunk, Detail, Resource, Span, Time, Workload, queue_names, whole_steps};
 use evenhand_policies::{Job, LogPlace};
 
-use super::job_limits::JobLimits;
+use super::job_limits::{JobLimits, beyond_submit_limits};
 use super::kind::Kind;
 use super::lay_out::{Asked, SourceLayout};
 use super::layout::{Layout, LayoutRule};
@@ -168,6 +168,12 @@ impl Jobs {
             requested: Span::from_nanos(self.estimate[at]),
             ..Job::new(columns.user[at], workload.amounts(at))
         }
+    }
+
+    /// Returns how many jobs of a log were submitted beyond a limit of submissions, which Slurm refuses; `None` without such
+    /// limits. `ends` are the ends of rows in nanoseconds, none of rows that did not run.
+    pub fn beyond_submit_limits(&self, workload: &Workload, ends: impl Fn(usize) -> Option<u64>) -> Option<u64> {
+        beyond_submit_limits(workload, &self.limits, ends)
     }
 
     /// Returns why a row is rejected, if it is.

@@ -195,6 +195,8 @@ impl Site {
             accounts: Vec::new(),
             users: Vec::new(),
             qos: Vec::new(),
+            except_qos: Vec::new(),
+            max_submitted: None,
             each_user,
             most: match each_user {
                 true => with_jobs(limits(&q.max_user), q.max_user_jobs),
@@ -209,6 +211,8 @@ impl Site {
             accounts: l.accounts.clone(),
             users: l.users.clone(),
             qos: l.qos.clone(),
+            except_qos: l.except_qos.clone(),
+            max_submitted: l.max_submitted,
             each_user: l.each_user,
             most: with_jobs(limits(&l.max), l.max_jobs),
             max_job: limits(&l.max_job),

@@ -109,6 +109,8 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
         each_user: a.each_user,
         max: a.max.map(|l| ("cpu".to_string(), number(l))).into_iter().collect(),
         max_jobs: a.max_jobs,
+        max_submitted: a.max_submitted,
+        except_qos: a.except_qos.map(|qos| format!("qos{qos}")).into_iter().collect(),
         ..Limit::new(format!("account {i}"))
     };
     let of_qos =
@@ -287,8 +289,16 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
     });
     let order = prop::sample::select(vec![OrderBy::Fifo, OrderBy::Drf, OrderBy::Priorities, OrderBy::Priorities]);
     let account = || {
-        let limits = (limit(4, 12), prop::sample::select(vec![None, None, Some(2u32)]), any::<bool>());
-        limits.prop_map(|(max, max_jobs, each_user)| AccountLimit { max, max_jobs, each_user })
+        let few = || prop::sample::select(vec![None, None, Some(2u32)]);
+        let except = prop::sample::select(vec![None, None, Some(0usize), Some(1)]);
+        let limits = (limit(4, 12), few(), few(), any::<bool>(), except);
+        limits.prop_map(|(max, max_jobs, max_submitted, each_user, except_qos)| AccountLimit {
+            max,
+            max_jobs,
+            max_submitted,
+            each_user,
+            except_qos,
+        })
     };
     let site = (groups, prop::collection::vec(partition, 1..4), [account(), account()], [account(), account()]);
     site.prop_flat_map(move |(groups, partitions, accounts, qos)| {
@@ -298,7 +308,7 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
         rest.prop_map(move |(mut jobs, order, options, (reservations, outages))| {
             jobs.iter_mut().for_each(|job| job.reservation = job.reservation.filter(|r| *r < reservations.len()));
             let (groups, partitions, accounts) = (groups.clone(), partitions.clone(), accounts.clone());
-            let qos = qos.clone();
+            let qos = qos.clone().map(|limit| AccountLimit { except_qos: None, ..limit });
             SlurmWorld { groups, partitions, accounts, qos, reservations, outages, jobs, order, options }
         })
     })
@@ -367,7 +377,9 @@ proptest! {
         let on = found.machines.as_ref().unwrap();
         prop_assert_eq!(seconds(&found.starts), reference.starts);
         prop_assert_eq!(seconds(&on.finishes), reference.finishes);
-        prop_assert_eq!(&on.slurm.as_ref().unwrap().started_by, &reference.started_by);
+        let slurm = on.slurm.as_ref().unwrap();
+        prop_assert_eq!(&slurm.started_by, &reference.started_by);
+        prop_assert_eq!(slurm.beyond_submit_limits.unwrap_or(0), reference.beyond);
         let mut nodes = vec![Vec::new(); world.jobs.len()];
         for a in &on.placed {
             nodes[a.row as usize].extend((0..a.chunks).map(|_| a.machine as usize));

@@ -2,20 +2,31 @@
 
 use std::collections::HashMap;
 
-use evenhand_model::{Cluster, Limit};
+use evenhand_model::{Cluster, Limit, Queue, ResourceQuantity};
 
 use super::partition_limits::{amounts, jobs};
+use super::qos::Qos;
+use super::qos_limits::join;
 use crate::associations::{Accounts, Association};
 use crate::parse_values::Limit as TimeLimit;
+use crate::partitions::Partition;
 
 /// Gives a cluster the limits that associations set. Returns what else they set, by column, as
 /// [`Accounts::limits`] does.
 ///
-/// Followed are GrpTRES, GrpJobs, MaxJobs, MaxTRES (of a job) and MaxWall, except on `root`, in associations of one
-/// partition and of other resources than those of the cluster. What an account sets for each of its users (MaxJobs, MaxTRES,
-/// MaxWall) is what a user has who sets nothing.
-pub fn limit_associations(cluster: &mut Cluster, accounts: &Accounts) -> Vec<(String, String)> {
+/// Followed are GrpTRES, GrpJobs, MaxJobs, MaxTRES (of a job) and MaxWall, and GrpSubmit and MaxSubmit, beyond which
+/// submissions are counted; except on `root`, in associations of one partition and of other resources than those of the
+/// cluster. What an account sets for each of its users (MaxJobs, MaxSubmit, MaxTRES, MaxWall) is what a user has who sets
+/// nothing. Where the QOS of a job or of its partition sets the same, that one counts in place of all associations.
+pub fn limit_associations(
+    cluster: &mut Cluster,
+    accounts: &Accounts,
+    partitions: &[Partition],
+    qos: &[Qos],
+) -> Vec<(String, String)> {
+    let first = SetFirst::new(cluster, partitions, qos);
     let mut rest = Vec::new();
+    let mut all = Vec::new();
     for association in &accounts.associations {
         let below = accounts.accounts_below(&association.account);
         let mut group = Limit { accounts: below, ..Limit::new(name(association)) };
@@ -23,14 +34,15 @@ pub fn limit_associations(cluster: &mut Cluster, accounts: &Accounts) -> Vec<(St
         if association.user.is_some() {
             group.accounts = vec![association.account.clone()];
         }
+        let mut found = Vec::new();
         for (column, value) in &association.limits {
             let is_group = column.to_ascii_lowercase().starts_with("grp");
             let can_follow = association.partition.is_none() && association.account != "root";
             // What an account sets for each of its users is looked up by user below.
             let is_followed = can_follow
                 && match is_group {
-                    true => set(&mut group, &cluster.resources, column, value).is_some(),
-                    false => set(&mut Limit::new(""), &cluster.resources, column, value).is_some(),
+                    true => first.add(&mut found, &group, column, value).is_some(),
+                    false => set(&mut Limit::new(""), &first.resources, column, value).is_some(),
                 };
             if !is_followed {
                 rest.push((
@@ -39,25 +51,101 @@ pub fn limit_associations(cluster: &mut Cluster, accounts: &Accounts) -> Vec<(St
                 ));
             }
         }
-        cluster.limits.extend(Some(group).filter(|limit| !limit.is_empty()));
+        all.extend(found);
     }
     let by_account: HashMap<&str, &Association> =
         accounts.associations.iter().filter(|a| a.user.is_none()).map(|a| (a.account.as_str(), a)).collect();
     for association in accounts.associations.iter().filter(|a| a.partition.is_none()) {
         let Some(user) = &association.user else { continue };
-        let mut own = Limit {
+        let own = Limit {
             users: vec![user.clone()],
             accounts: vec![association.account.clone()],
             ..Limit::new(format!("{} each", name(association)))
         };
-        for column in ["MaxJobs", "MaxTRES", "MaxWall"] {
+        let mut found = Vec::new();
+        for column in ["MaxJobs", "MaxSubmit", "MaxTRES", "MaxWall"] {
             if let Some(value) = nearest(association, &by_account, column) {
-                set(&mut own, &cluster.resources, column, value);
+                first.add(&mut found, &own, column, value);
             }
         }
-        cluster.limits.extend(Some(own).filter(|limit| !limit.is_empty()));
+        all.extend(found);
     }
+    cluster.limits.extend(all);
     rest
+}
+
+/// What qualities of service set, in place of which no limit of an association counts.
+struct SetFirst<'a> {
+    resources: Vec<String>,
+    qos: &'a [Qos],
+    /// The queues, each with the QOS of its partition.
+    queues: Vec<(String, Option<&'a Qos>)>,
+}
+
+impl<'a> SetFirst<'a> {
+    fn new(cluster: &Cluster, partitions: &[Partition], qos: &'a [Qos]) -> SetFirst<'a> {
+        let of_queue = |queue: &Queue| {
+            let partition = partitions.iter().find(|partition| partition.name == queue.name);
+            let name = partition.and_then(|partition| partition.qos.as_ref());
+            let own = name.and_then(|name| qos.iter().find(|one| one.name.eq_ignore_ascii_case(name)));
+            (queue.name.clone(), own)
+        };
+        SetFirst { resources: cluster.resources.clone(), qos, queues: cluster.queues.iter().map(of_queue).collect() }
+    }
+
+    /// Adds what a column of an association says to limits of its jobs, for those whose QOS set nothing of the kind;
+    /// `None` if a simulation does not follow it.
+    fn add(&self, found: &mut Vec<Limit>, jobs: &Limit, column: &str, value: &str) -> Option<()> {
+        let mut whole = Limit::new("");
+        set(&mut whole, &self.resources, column, value)?;
+        let amounts =
+            |list: &[(String, ResourceQuantity)]| list.iter().cloned().map(|one| vec![one]).collect::<Vec<_>>();
+        let mut parts: Vec<(Option<String>, Limit)> = Vec::new();
+        for max in amounts(&whole.max) {
+            parts.push((Some(max[0].0.clone()), Limit { max, ..Limit::new("") }));
+        }
+        for max_job in amounts(&whole.max_job) {
+            parts.push((Some(max_job[0].0.clone()), Limit { max_job, ..Limit::new("") }));
+        }
+        let rest = Limit { max: Vec::new(), max_job: Vec::new(), ..whole };
+        parts.extend((!rest.is_empty()).then_some((None, rest)));
+        for (resource, part) in parts {
+            let sets = |qos: &Qos| self.sets(qos, column, resource.as_deref());
+            let (before, others): (Vec<_>, Vec<_>) = self.queues.iter().partition(|(_, own)| own.is_some_and(sets));
+            if others.is_empty() && !before.is_empty() {
+                continue;
+            }
+            let queues =
+                if before.is_empty() { Vec::new() } else { others.into_iter().map(|(n, _)| n.clone()).collect() };
+            let except_qos = self.qos.iter().filter(|qos| sets(qos)).map(|qos| qos.name.clone()).collect();
+            let limit = Limit { name: jobs.name.clone(), queues, except_qos, ..part };
+            let limit = Limit { accounts: jobs.accounts.clone(), users: jobs.users.clone(), ..limit };
+            let same = |other: &&mut Limit| other.queues == limit.queues && other.except_qos == limit.except_qos;
+            match found.iter_mut().find(same) {
+                Some(same) => join(same, limit),
+                None => found.push(limit),
+            }
+        }
+        Some(())
+    }
+
+    /// Whether a QOS sets, in a way that a simulation follows, what a column of an association limits.
+    fn sets(&self, qos: &Qos, column: &str, resource: Option<&str>) -> bool {
+        let of_qos = match column.to_ascii_lowercase().as_str() {
+            "maxjobs" => "MaxJobsPU".to_string(),
+            "maxsubmit" | "maxsubmitjobs" => "MaxSubmitPU".to_string(),
+            "grpsubmitjobs" => "GrpSubmit".to_string(),
+            _ => column.to_string(),
+        };
+        let value = qos.settings.iter().find(|(name, _)| name.eq_ignore_ascii_case(&of_qos)).map(|(_, value)| value);
+        value.is_some_and(|value| match resource {
+            Some(resource) => {
+                let amounts = amounts(value, &self.resources).unwrap_or_default();
+                amounts.iter().any(|(name, _)| name == resource)
+            }
+            None => set(&mut Limit::new(""), &self.resources, column, value).is_some(),
+        })
+    }
 }
 
 /// The value of a column in an association, or in the nearest account above that sets it.
@@ -72,7 +160,11 @@ fn nearest<'a>(
         if here.account == "root" && here.user.is_none() {
             return None;
         }
-        let value = here.limits.iter().find(|(name, _)| name.eq_ignore_ascii_case(column));
+        // `sacctmgr dump` writes MaxSubmitJobs.
+        let is_column = |name: &str| {
+            name.strip_suffix("SubmitJobs").map_or(name == column, |stem| column == format!("{stem}Submit"))
+        };
+        let value = here.limits.iter().find(|(name, _)| name.eq_ignore_ascii_case(column) || is_column(name));
         if let Some((_, value)) = value {
             return Some(value);
         }
@@ -94,6 +186,7 @@ fn set(limit: &mut Limit, resources: &[String], column: &str, value: &str) -> Op
     match column.to_ascii_lowercase().as_str() {
         "grptres" => limit.max = amounts(value, resources)?,
         "grpjobs" | "maxjobs" => limit.max_jobs = Some(jobs(value)?),
+        "grpsubmit" | "grpsubmitjobs" | "maxsubmit" | "maxsubmitjobs" => limit.max_submitted = Some(jobs(value)?),
         "maxtres" => limit.max_job = amounts(value, resources)?,
         "maxwall" => limit.max_wall = Some(TimeLimit::parse(value)?.span()?),
         _ => return None,
@@ -103,18 +196,19 @@ fn set(limit: &mut Limit, resources: &[String], column: &str, value: &str) -> Op
 
 #[cfg(test)]
 mod tests {
-    use evenhand_model::{ResourceQuantity, Span};
+    use evenhand_model::Span;
 
+    use super::super::qos::parse_qos;
     use super::*;
 
     #[test]
     fn accounts_limit_all_below_them_and_users_have_the_nearest_limit() {
-        let text = "Account|ParentName|User|Partition|Share|GrpTRES|GrpJobs|MaxJobs|MaxWall|MaxSubmit\n\
+        let text = "Account|ParentName|User|Partition|Share|GrpTRES|GrpJobs|MaxJobs|MaxWall|MaxTRESMins\n\
             root||||1||9|||\nphysics|root|||1|cpu=64||4|01:00:00|\noptics|physics|||1|||||50\n\
             optics||ann||1||||02:00:00|\noptics||bob||1||2|3||\noptics||bob|gpu|1|||1||\n";
         let accounts = Accounts::parse(text).unwrap();
         let mut cluster = Cluster { resources: vec!["cpu".into()], ..Cluster::default() };
-        let rest = limit_associations(&mut cluster, &accounts);
+        let rest = limit_associations(&mut cluster, &accounts, &[], &[]);
         let words = |words: &[&str]| words.iter().map(|w| w.to_string()).collect::<Vec<_>>();
         let cpus = ResourceQuantity { exact: 64u64.into(), is_bytes: false };
         let hours = |hours: u64| Some(Span::from_secs(3600 * hours));
@@ -133,14 +227,58 @@ mod tests {
             ]
         );
         let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
-        assert_eq!(rest, [pair("GrpJobs", "root=9"), pair("MaxSubmit", "optics=50"), pair("MaxJobs", "bob=1")]);
+        assert_eq!(rest, [pair("GrpJobs", "root=9"), pair("MaxTRESMins", "optics=50"), pair("MaxJobs", "bob=1")]);
     }
 
     #[test]
     fn accounts_that_name_each_other_as_parents_end_the_search() {
         let accounts = Accounts::parse("Account|ParentName|User|Share\nx|y||1\ny|x||1\nx||ann|1\n").unwrap();
         let mut cluster = Cluster { resources: vec!["cpu".into()], ..Cluster::default() };
-        assert_eq!(limit_associations(&mut cluster, &accounts), []);
+        assert_eq!(limit_associations(&mut cluster, &accounts, &[], &[]), []);
         assert_eq!(cluster.limits, []);
+    }
+
+    #[test]
+    fn what_a_qos_sets_takes_the_place_of_what_associations_set() {
+        let qos = parse_qos(
+            "Name|GrpTRES|MaxJobsPU|MaxSubmitPU|MaxWall\nnormal||||\nlong|cpu=8|2||1-00:00:00\npart|||7|\nodd|license/x=1|||\n",
+        )
+        .unwrap();
+        let partitions = [Partition { name: "two".into(), qos: Some("part".into()), ..Partition::default() }];
+        let text = "Account|ParentName|User|Share|GrpTRES|MaxJobs|MaxSubmit|MaxWall\nroot|||1||||\n\
+            physics|root||1|cpu=64,mem=1G|4|50|01:00:00\nphysics||ann|1||||\n";
+        let mut cluster = Cluster {
+            resources: vec!["cpu".into(), "mem".into()],
+            queues: ["one", "two"].map(Queue::new).to_vec(),
+            ..Cluster::default()
+        };
+        let rest = limit_associations(&mut cluster, &Accounts::parse(text).unwrap(), &partitions, &qos);
+        assert_eq!(rest, []);
+        let shown: Vec<String> = cluster
+            .limits
+            .iter()
+            .map(|l| {
+                let max: Vec<&str> = l.max.iter().map(|(name, _)| name.as_str()).collect();
+                format!(
+                    "{}: {max:?} {:?} {:?} {}, {:?} not {:?}",
+                    l.name,
+                    l.max_jobs,
+                    l.max_submitted,
+                    l.max_wall.is_some(),
+                    l.queues,
+                    l.except_qos
+                )
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "physics: [\"cpu\"] None None false, [] not [\"long\"]",
+                "physics: [\"mem\"] None None false, [] not []",
+                "ann in physics each: [] Some(4) None true, [] not [\"long\"]",
+                // The QOS of the partition two sets it.
+                "ann in physics each: [] None Some(50) false, [\"one\"] not [\"part\"]",
+            ]
+        );
     }
 }

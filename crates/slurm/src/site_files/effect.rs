@@ -19,7 +19,7 @@ const SETTINGS: [(&str, &[&str], &str); 17] = [
     (
         "AccountingStorageEnforce",
         &["associations"],
-        "limits of associations and of QOS hold jobs back, but those of submissions and of units of time",
+        "limits of associations and of QOS hold jobs back, but those of units of time; submissions beyond limits are counted",
     ),
     ("CompleteWait", &["0"], "jobs start while others are completing, but under --scheduler slurm"),
     ("DefMemPerCPU", &["0"], "a job's memory is that of the log"),

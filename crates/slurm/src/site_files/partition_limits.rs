@@ -11,7 +11,7 @@ use crate::tres::Tres;
 /// without what a simulation then follows.
 ///
 /// Followed are MaxTRES, MaxWall, MaxTRESPU, MaxJobsPU, GrpTRES and GrpJobs; the jobs of several partitions with one QOS
-/// count together. Limits of other resources than those of the cluster are not followed.
+/// count together. So are MaxSubmitPU and GrpSubmit, beyond which submissions are counted. Limits of other resources than those of the cluster are not followed.
 pub fn limit_partitions(cluster: &mut Cluster, partitions: &[Partition], qos: &[Qos]) -> Vec<Qos> {
     let resources = cluster.resources.clone();
     let mut rest = qos.to_vec();
@@ -29,24 +29,24 @@ pub fn limit_partitions(cluster: &mut Cluster, partitions: &[Partition], qos: &[
                 queues.iter_mut().filter_map(|queue| limit(queue, &resources, column, value, is_alone)).count();
             limited == 0
         });
-        if !is_alone {
-            let queues: Vec<String> = queues.iter().map(|queue| queue.name.clone()).collect();
-            let of = |each_user| Limit { queues: queues.clone(), each_user, ..Limit::new(format!("QOS {}", one.name)) };
-            let (mut users, mut all) = (of(true), of(false));
-            one.settings.retain(|(column, value)| together(&mut users, &mut all, &resources, column, value).is_none());
-            cluster.limits.extend([users, all].into_iter().filter(|limit| !limit.is_empty()));
-        }
+        let queues: Vec<String> = queues.iter().map(|queue| queue.name.clone()).collect();
+        let of = |each_user| Limit { queues: queues.clone(), each_user, ..Limit::new(format!("QOS {}", one.name)) };
+        let (mut users, mut all) = (of(true), of(false));
+        one.settings.retain(|(column, value)| together(&mut users, &mut all, &resources, column, value).is_none());
+        cluster.limits.extend([users, all].into_iter().filter(|limit| !limit.is_empty()));
     }
     rest
 }
 
-/// Sets a limit of each user, or of all, in several queues together; `None` if it is not one that a simulation follows.
+/// Sets a limit of each user, or of all, in some queues together; `None` if it is not one that a simulation follows.
 fn together(users: &mut Limit, all: &mut Limit, resources: &[String], column: &str, value: &str) -> Option<()> {
     match column.to_ascii_lowercase().as_str() {
         "maxtrespu" => users.max = amounts(value, resources)?,
         "grptres" => all.max = amounts(value, resources)?,
         "maxjobspu" => users.max_jobs = Some(jobs(value)?),
         "grpjobs" => all.max_jobs = Some(jobs(value)?),
+        "maxsubmitpu" => users.max_submitted = Some(jobs(value)?),
+        "grpsubmit" => all.max_submitted = Some(jobs(value)?),
         _ => return None,
     }
     Some(())

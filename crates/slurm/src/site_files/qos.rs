@@ -130,7 +130,7 @@ fn check(column: &str, field: Field<'_>) -> Result<(), TextError> {
     let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(column));
     if is(&["GrpTRES", "MaxTRES", "MaxTRESPU"]) {
         field.read("amounts of resources like cpu=64,mem=1T", |text| Tres::parse(text).ok())?;
-    } else if is(&["GrpJobs", "MaxJobsPU"]) {
+    } else if is(&["GrpJobs", "MaxJobsPU", "GrpSubmit", "MaxSubmitPU"]) {
         field.read("a whole number", number)?;
     } else if is(&["MaxWall"]) {
         field.read("a time limit like 1-00:00:00", Limit::parse)?;

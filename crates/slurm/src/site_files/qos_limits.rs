@@ -10,8 +10,9 @@ use crate::partitions::Partition;
 /// Gives a cluster the limits of qualities of service on the jobs that name them. Returns `rest`, the qualities of service
 /// with what a simulation has not followed so far, without what it then follows.
 ///
-/// Followed are MaxTRES, MaxWall, MaxTRESPU, MaxJobsPU, GrpTRES and GrpJobs. Where the QOS of a partition sets one of the
-/// first four, that one counts for the partition's jobs in place of their own.
+/// Followed are MaxTRES, MaxWall, MaxTRESPU, MaxJobsPU, GrpTRES and GrpJobs, and MaxSubmitPU and GrpSubmit, beyond which
+/// submissions are counted. Where the QOS of a partition sets one of them, that one counts for the partition's jobs in
+/// place of their own.
 pub fn limit_jobs_of_qos(cluster: &mut Cluster, partitions: &[Partition], all: &[Qos], mut rest: Vec<Qos>) -> Vec<Qos> {
     let resources = cluster.resources.clone();
     for qos in all {
@@ -53,10 +54,6 @@ fn sets_first(
     qos: &Qos,
     column: &str,
 ) -> Option<Vec<String>> {
-    // Limits of groups bind at every level.
-    if column.to_ascii_lowercase().starts_with("grp") {
-        return None;
-    }
     let is_before = |queue: &str| {
         let partition = partitions.iter().find(|partition| partition.name == queue);
         let own = partition.and_then(|partition| partition.qos.as_ref());
@@ -76,6 +73,8 @@ fn limit(users: &mut Limit, all: &mut Limit, resources: &[String], column: &str,
         "maxjobspu" => users.max_jobs = Some(jobs(value)?),
         "grptres" => all.max = amounts(value, resources)?,
         "grpjobs" => all.max_jobs = Some(jobs(value)?),
+        "maxsubmitpu" => users.max_submitted = Some(jobs(value)?),
+        "grpsubmit" => all.max_submitted = Some(jobs(value)?),
         "maxtres" => all.max_job = amounts(value, resources)?,
         "maxwall" => all.max_wall = Some(TimeLimit::parse(value)?.span()?),
         _ => return None,
@@ -84,10 +83,11 @@ fn limit(users: &mut Limit, all: &mut Limit, resources: &[String], column: &str,
 }
 
 /// Adds what another limit of the same jobs says.
-fn join(limit: &mut Limit, other: Limit) {
+pub(super) fn join(limit: &mut Limit, other: Limit) {
     limit.max.extend(other.max);
     limit.max_job.extend(other.max_job);
     limit.max_jobs = limit.max_jobs.or(other.max_jobs);
+    limit.max_submitted = limit.max_submitted.or(other.max_submitted);
     limit.max_wall = limit.max_wall.or(other.max_wall);
 }
 
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn jobs_have_the_limits_of_the_qos_that_they_name() {
-        let text = "Name|Priority|GrpTRES|MaxTRES|MaxWall|MaxTRESPU|MaxJobsPU|MaxSubmitPU\nnormal|0||||||\n\
+        let text = "Name|Priority|GrpTRES|MaxTRES|MaxWall|MaxTRESPU|MaxJobsPU|MaxSubmitPA\nnormal|0||||||\n\
             long|9|cpu=64|cpu=8|01:00:00|cpu=16|3|50\npart|0|||||1|\nodd|0|license/x=3|||||\n";
         let qos = parse_qos(text).unwrap();
         let partition = |name: &str, qos: Option<&str>| Partition {
@@ -137,7 +137,7 @@ mod tests {
             .map(|q| (q.name.as_str(), q.settings.iter().map(|(column, _)| column.as_str()).collect()))
             .collect();
         let expected =
-            [("normal", vec![]), ("long", vec!["Priority", "MaxSubmitPU"]), ("part", vec![]), ("odd", vec!["GrpTRES"])];
+            [("normal", vec![]), ("long", vec!["Priority", "MaxSubmitPA"]), ("part", vec![]), ("odd", vec!["GrpTRES"])];
         assert_eq!(left, expected);
     }
 }

@@ -72,7 +72,7 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
                 let rest = limit_partitions(&mut described.cluster, &site.partitions, &site.qos);
                 limit_jobs_of_qos(&mut described.cluster, &site.partitions, &site.qos, rest)
             },
-            accounts.map(|accounts| limit_associations(&mut described.cluster, accounts)),
+            accounts.map(|accounts| limit_associations(&mut described.cluster, accounts, &site.partitions, &site.qos)),
         ),
         false => (site.qos.clone(), accounts.map(Accounts::limits)),
     };

@@ -108,9 +108,9 @@ fn follow_limits(
         Err(error) => return Err(read_failure(error)),
     };
     let rest = limit_partitions(cluster, partitions, &qos);
-    let qos = limit_jobs_of_qos(cluster, partitions, &qos, rest);
-    let limits = accounts.map(|accounts| limit_associations(cluster, accounts)).unwrap_or_default();
-    Ok(unmodelled_settings(None, &qos, &limits))
+    let rest = limit_jobs_of_qos(cluster, partitions, &qos, rest);
+    let limits = accounts.map(|accounts| limit_associations(cluster, accounts, partitions, &qos)).unwrap_or_default();
+    Ok(unmodelled_settings(None, &rest, &limits))
 }
 
 /// Describes whose jobs were read.

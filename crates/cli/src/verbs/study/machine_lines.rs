@@ -54,8 +54,10 @@ fn started_by(run: &RunRecord) -> Option<String> {
     let all = (by.submit + by.main + by.backfill).max(1) as f64;
     let part = |count: u64| format!("{:.0} %", 100.0 * count as f64 / all);
     let ended = jobs.ended_by_limit.unwrap_or(0);
+    let beyond = jobs.beyond_submit_limits.filter(|beyond| *beyond > 0);
+    let beyond = beyond.map_or(String::new(), |beyond| format!("; {beyond} submitted beyond a limit, and accepted"));
     Some(format!(
-        "{}, started: {} at submission, {} by the main scheduler, {} by backfill; {ended} ended by their limits",
+        "{}, started: {} at submission, {} by the main scheduler, {} by backfill; {ended} ended by their limits{beyond}",
         run.id,
         part(by.submit),
         part(by.main),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::Policy;
 
-use super::super::job_limits::HeldOfLimits;
+use super::super::job_limits::{HeldOfLimits, Submitted};
 use super::super::kind::Kind;
 use super::super::pending_jobs::PendingJobs;
 use super::super::prepared_jobs::Jobs;
@@ -67,6 +67,7 @@ pub(in crate::jobs) struct Engine<'a> {
     /// By row: the time limit.
     pub(super) limit: Vec<Option<u64>>,
     pub(super) limits: HeldOfLimits<'a>,
+    pub(super) submitted: Submitted<'a>,
     pub(super) starts: Vec<u64>,
     pub(super) finishes: Vec<u64>,
     pub(super) busy: Vec<u128>,
@@ -156,11 +157,12 @@ impl<'a> Engine<'a> {
             shapes,
             limit,
             limits: HeldOfLimits::new(workload, &jobs.limits),
+            submitted: Submitted::new(workload, &jobs.limits),
             starts: vec![NO_TIME; workload.len()],
             finishes: vec![NO_TIME; workload.len()],
             busy: vec![0; site.len() * width],
             placed: Vec::new(),
-            results: SlurmResults { started_by: vec![None; workload.len()], ended_by_limit: 0 },
+            results: SlurmResults { started_by: vec![None; workload.len()], ..SlurmResults::default() },
             started: Vec::new(),
             until,
             end: first,
@@ -207,6 +209,7 @@ impl<'a> Engine<'a> {
             .map(|(j, _)| j.clone())
             .collect();
         running.iter().for_each(|job| self.count_use(job, self.end));
+        self.results.beyond_submit_limits = self.submitted.beyond();
         Ok(Simulated {
             submissions: self.pending.submissions_found(),
             starts: self.starts,
@@ -317,6 +320,7 @@ impl<'a> Engine<'a> {
             return Ok(());
         };
         let row = entry.row;
+        self.submitted.submit(row);
         for at in 0..self.attempts_of(row) {
             let (partition, _) = self.attempt(row, at);
             self.waiting[partition] += 1;

@@ -32,4 +32,7 @@ pub struct SlurmResults {
     pub started_by: Vec<Option<Activity>>,
     /// How many jobs were ended by their time limits.
     pub ended_by_limit: u64,
+    /// How many jobs were submitted beyond a limit of submissions, which Slurm would have refused; `None` without such
+    /// limits.
+    pub beyond_submit_limits: Option<u64>,
 }

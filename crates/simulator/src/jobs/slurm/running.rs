@@ -45,6 +45,7 @@ impl<'a> Engine<'a> {
                 self.count_use(&job, job.finish);
                 policy.finished(now, &self.running_job(&job));
                 self.limits.remove(job.row);
+                self.submitted.end(job.row);
                 self.pending.ended(now, job.row);
                 self.note_change(now);
                 let (completing, wait) = (self.options.completing, self.options.complete_wait);

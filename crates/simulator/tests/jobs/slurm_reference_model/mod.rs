@@ -32,7 +32,18 @@ pub(crate) struct Partition {
 pub(crate) struct AccountLimit {
     pub(crate) max: Option<u64>,
     pub(crate) max_jobs: Option<u32>,
+    /// How many of the jobs may wait or run.
+    pub(crate) max_submitted: Option<u32>,
     pub(crate) each_user: bool,
+    /// The QOS whose jobs it does not limit.
+    pub(crate) except_qos: Option<usize>,
+}
+
+impl AccountLimit {
+    /// Whether it limits a job, of its account or QOS.
+    fn binds(&self, job: &SlurmJob) -> bool {
+        self.except_qos.is_none() || self.except_qos != job.qos
+    }
 }
 
 /// The account of a user.
@@ -138,6 +149,8 @@ pub(crate) struct SlurmFound {
     pub(crate) starts: Vec<Option<u64>>,
     pub(crate) finishes: Vec<Option<u64>>,
     pub(crate) started_by: Vec<Option<Activity>>,
+    /// How many were submitted beyond a limit.
+    pub(crate) beyond: u64,
     /// By job: its nodes, ascending.
     pub(crate) nodes: Vec<Vec<usize>>,
 }
@@ -179,6 +192,7 @@ impl<'a> SlurmReferenceModel<'a> {
                 starts: vec![None; n],
                 finishes: vec![None; n],
                 started_by: vec![None; n],
+                beyond: 0,
                 nodes: vec![Vec::new(); n],
             },
             running: Vec::new(),
@@ -271,7 +285,23 @@ impl<'a> SlurmReferenceModel<'a> {
         priority(t - j.submit, j.amounts[0], self.held[j.user])
     }
 
+    /// Whether as many jobs of one of its limits wait or run as may.
+    fn is_beyond(&self, job: usize) -> bool {
+        let j = &self.world.jobs[job];
+        let running = self.running.iter().filter(|r| !r.ended).map(|r| r.job);
+        let others: Vec<&SlurmJob> = running.chain(self.waiting.iter().copied()).map(|k| &self.world.jobs[k]).collect();
+        let reached = |limit: &AccountLimit, same: &dyn Fn(&SlurmJob) -> bool| {
+            let counts = |o: &&&SlurmJob| same(o) && limit.binds(o) && (!limit.each_user || o.user == j.user);
+            limit.binds(j)
+                && limit.max_submitted.is_some_and(|most| others.iter().filter(counts).count() as u32 >= most)
+        };
+        let account = account_of(j.user);
+        reached(&self.world.accounts[account], &|o| account_of(o.user) == account)
+            || j.qos.is_some_and(|qos| reached(&self.world.qos[qos], &|o| o.qos == Some(qos)))
+    }
+
     fn submit(&mut self, t: u64, job: usize) {
+        self.found.beyond += u64::from(self.is_beyond(job));
         self.priority[job] = self.priority_of(t, job);
         self.waiting.push(job);
         (self.asked, self.changed) = (self.asked.or(Some(t)), self.changed.or(Some(t)));
@@ -327,8 +357,9 @@ impl<'a> SlurmReferenceModel<'a> {
         let running = self.running.iter().filter(|r| !r.ended).map(|r| &self.world.jobs[r.job]);
         let in_partition = self.running.iter().filter(|r| !r.ended && self.partition(r.job) == self.partition(job));
         let a = &self.world.accounts[account_of(j.user)];
-        let counts =
-            |o: &&SlurmJob| if a.each_user { o.user == j.user } else { account_of(o.user) == account_of(j.user) };
+        let counts = |o: &&SlurmJob| {
+            a.binds(o) && if a.each_user { o.user == j.user } else { account_of(o.user) == account_of(j.user) }
+        };
         let is_over_qos = j.qos.is_some_and(|qos| {
             let limit = &self.world.qos[qos];
             let counts = |o: &&SlurmJob| o.qos == j.qos && (!limit.each_user || o.user == j.user);
@@ -345,8 +376,9 @@ impl<'a> SlurmReferenceModel<'a> {
             || p.max.is_some_and(|most| cpus(&of_partition) > most)
             || p.max_user_jobs.is_some_and(|most| of_user.len() as u32 >= most)
             || p.max_jobs.is_some_and(|most| of_partition.len() as u32 >= most)
-            || a.max.is_some_and(|most| cpus(&of_account) > most)
-            || a.max_jobs.is_some_and(|most| of_account.len() as u32 >= most)
+            || a.binds(j)
+                && (a.max.is_some_and(|most| cpus(&of_account) > most)
+                    || a.max_jobs.is_some_and(|most| of_account.len() as u32 >= most))
     }
 
     fn is_up(&self, t: u64, node: usize) -> bool {
