@@ -118,7 +118,10 @@ holds "no hung command is left behind" until_true 5 no_squeue_left
 # The controller itself hangs: connections are taken, and no request is answered. The driver reports each update that fails, also
 # to the service manager, whose watchdog would end it otherwise, and goes on when the controller does.
 controller=$(cat "$work/slurm/run/slurmctld.pid")
-socat -u UNIX-RECV:"$work/notify" STDOUT | while read -r line; do printf '%s %s\n' "$EPOCHSECONDS" "$line"; done >notified.log &
+mkfifo notifications
+socat -u UNIX-RECV:"$work/notify" STDOUT >notifications &
+listener=$!
+while read -r line; do printf '%s %s\n' "$EPOCHSECONDS" "$line"; done <notifications >notified.log &
 until_true 10 test -S "$work/notify"
 for job in $(of_state PD); do scontrol update JobId="$job" StartTime=now 2>/dev/null; done
 NOTIFY_SOCKET=$work/notify WATCHDOG_USEC=180000000 drive >hang.log 2>&1 &
@@ -154,4 +157,5 @@ until_true 60 eval 'squeue -h >/dev/null 2>&1'
 holds "which does" "$evenhand" slurm release --state "$state"
 holds "so that everything is restored" until_true 10 unchanged
 changed
+kill "$listener"
 summary
