@@ -13,7 +13,7 @@ use crate::{DemandId, Names, Resource, Span, Time};
 
 /// Collects tasks in any order and builds a [`Workload`].
 ///
-/// Amounts are given in billionths ([`Nano`]); [`finish`](WorkloadBuilder::finish) gives each resource the fewest
+/// Amounts are given in billionths ([`Nano`](crate::Nano)); [`finish`](WorkloadBuilder::finish) gives each resource the fewest
 /// decimals with which all its amounts are exact.
 #[derive(Clone, Debug)]
 pub struct WorkloadBuilder {

@@ -4,7 +4,7 @@ use super::Nano;
 use super::details::Details;
 use crate::{Span, Time};
 
-/// One task, or several identical ones, for [`WorkloadBuilder::push`].
+/// One task, or several identical ones, for [`WorkloadBuilder::push`](crate::WorkloadBuilder::push).
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     /// The time of submission.
