@@ -89,6 +89,71 @@ pub struct Closure {
     pub may_overlap: bool,
 }
 
+/// What becomes of a job that makes way for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PreemptMode {
+    /// It is not preempted.
+    Off,
+    /// It ends.
+    Cancel,
+    /// It ends, and waits to run again from its beginning.
+    Requeue,
+}
+
+impl PreemptMode {
+    /// All modes.
+    pub const ALL: [PreemptMode; 3] = [PreemptMode::Off, PreemptMode::Cancel, PreemptMode::Requeue];
+
+    /// Returns the name: `off`, `cancel` or `requeue`.
+    pub fn name(self) -> &'static str {
+        match self {
+            PreemptMode::Off => "off",
+            PreemptMode::Cancel => "cancel",
+            PreemptMode::Requeue => "requeue",
+        }
+    }
+
+    /// Returns the mode of a name, in letters of any case.
+    pub fn of_name(name: &str) -> Option<PreemptMode> {
+        PreemptMode::ALL.into_iter().find(|mode| mode.name().eq_ignore_ascii_case(name))
+    }
+}
+
+/// A quality of service: what its jobs preempt, and how they are preempted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QualityOfService {
+    /// The name.
+    pub name: String,
+    /// Jobs of a lower priority are preempted first.
+    pub priority: u32,
+    /// The names of those whose jobs its own may preempt.
+    pub preempts: Vec<String>,
+    /// What becomes of its jobs that are preempted; `None`: what becomes of others.
+    pub preempt_mode: Option<PreemptMode>,
+    /// How long its jobs run before they can be preempted; `None`: as long as others.
+    pub preempt_exempt_time: Option<Span>,
+    /// How long its jobs run on when they are preempted.
+    pub grace_time: Span,
+}
+
+/// Returns the names of qualities of service that preempt themselves through others, of which there should be none: such
+/// jobs would preempt each other for ever.
+pub fn preempted_by_themselves(all: &[QualityOfService]) -> Vec<String> {
+    let find = |name: &String| all.iter().position(|qos| qos.name == *name);
+    let below: Vec<Vec<usize>> = all.iter().map(|qos| qos.preempts.iter().filter_map(find).collect()).collect();
+    let reaches_itself = |start: &usize| {
+        let mut seen = vec![false; all.len()];
+        let mut open = below[*start].clone();
+        while let Some(here) = open.pop() {
+            if !std::mem::replace(&mut seen[here], true) {
+                open.extend(&below[here]);
+            }
+        }
+        seen[*start]
+    };
+    (0..all.len()).filter(reaches_itself).map(|at| all[at].name.clone()).collect()
+}
+
 /// A queue (partition) and its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
@@ -112,6 +177,10 @@ pub struct Queue {
     pub max_jobs: Option<u32>,
     /// The properties that a machine needs to run jobs of this queue.
     pub properties: Vec<String>,
+    /// What becomes of its jobs that are preempted; `None`: what becomes of others.
+    pub preempt_mode: Option<PreemptMode>,
+    /// How long its jobs run on when they are preempted.
+    pub grace_time: Span,
 }
 
 impl Queue {
@@ -128,6 +197,8 @@ impl Queue {
             max: Vec::new(),
             max_jobs: None,
             properties: Vec::new(),
+            preempt_mode: None,
+            grace_time: Span::ZERO,
         }
     }
 }
@@ -188,6 +259,8 @@ pub struct Cluster {
     pub queues: Vec<Queue>,
     /// Limits beside those of the queues.
     pub limits: Vec<Limit>,
+    /// Qualities of service that preempt or are preempted.
+    pub qos: Vec<QualityOfService>,
     /// When machines are only for the jobs of a reservation.
     pub reservations: Vec<Closure>,
     /// When machines are down or drained.

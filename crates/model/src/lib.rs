@@ -50,7 +50,8 @@ pub use accounts::{Account, AccountTree, AccountsError};
 pub use capacity::{Capacity, CapacityError};
 pub use chunk::{Chunk, ChunkError};
 pub use cluster::{
-    Closure, Cluster, ClusterError, Limit, MachineGroup, MachineNames, Queue, SiteTime, queue_names, whole_steps,
+    Closure, Cluster, ClusterError, Limit, MachineGroup, MachineNames, PreemptMode, QualityOfService, Queue, SiteTime,
+    preempted_by_themselves, queue_names, whole_steps,
 };
 pub use dashu_int::{IBig, UBig};
 pub use dashu_ratio::RBig as Rational;

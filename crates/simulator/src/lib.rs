@@ -34,7 +34,8 @@ pub use event_queue::EventQueue;
 pub use idle_while_waiting::IdleWhileWaiting;
 pub use jobs::{
     Activity, Assignment, BACKFILLS, Backfill, JobOptions, Jobs, Layout, LayoutError, LayoutRule, MachineResults,
-    PLACEMENTS, Placement, Rejection, Site, SiteError, SlurmOptions, SlurmResults, simulate_jobs, simulate_reactions,
+    PLACEMENTS, Placement, PreemptType, Preemptions, Rejection, Site, SiteError, SlurmOptions, SlurmResults,
+    simulate_jobs, simulate_reactions,
 };
 pub use metrics::{Metrics, Totals, UserRecord};
 pub use normalized_wait::{NormalizedWait, NuwtSpread, Sums, TaskProcessors};

@@ -37,6 +37,8 @@ pub struct Partition {
     pub billing_weights: Option<String>,
     /// The preemption mode: `OFF`, `REQUEUE`, …
     pub preempt_mode: Option<String>,
+    /// For how many seconds its jobs run on when they are preempted.
+    pub grace_time: u64,
     /// The partition's QOS, whose limits its jobs have.
     pub qos: Option<String>,
 }
@@ -88,6 +90,7 @@ fn partition(record: &Record<'_>) -> Result<Partition, TextError> {
         nodes: text("Nodes"),
         billing_weights: text("TRESBillingWeights"),
         preempt_mode: text("PreemptMode"),
+        grace_time: count("GraceTime")?.unwrap_or(0),
         qos: text("QoS").filter(|name| name != "N/A"),
     })
 }

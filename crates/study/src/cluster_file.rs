@@ -5,11 +5,23 @@ use std::path::Path;
 use evenhand_documents::{Document, DocumentError, Node, Table, nearest};
 use evenhand_model::{Cluster, Limit, MachineGroup, Queue, Rational, ResourceQuantity, Span, expand_hostlist};
 
-use crate::cluster_closures;
+use crate::{cluster_closures, cluster_qos};
 
 const MACHINE: [&str; 5] = ["name", "count", "speed", "properties", "hosts"];
-const QUEUE: [&str; 10] =
-    ["name", "price", "priority", "max_wall", "max_job", "max_user", "max_user_jobs", "max", "max_jobs", "properties"];
+const QUEUE: [&str; 12] = [
+    "name",
+    "price",
+    "priority",
+    "max_wall",
+    "max_job",
+    "max_user",
+    "max_user_jobs",
+    "max",
+    "max_jobs",
+    "properties",
+    "preempt_mode",
+    "grace_time",
+];
 const LIMIT: [&str; 12] = [
     "name",
     "queues",
@@ -62,6 +74,14 @@ const LIMIT: [&str; 12] = [
 /// max_job = { cpu = 32 }
 /// max_wall = "2d"
 ///
+/// [[qos]]          # what preempts, and is preempted
+/// name = "urgent"
+/// priority = 10
+/// preempts = ["normal"]
+/// preempt_mode = "requeue"
+/// preempt_exempt_time = "10m"
+/// grace_time = "30s"
+///
 /// [[reservations]] # only the jobs of the reservation run there then
 /// name = "course"
 /// machines = ["fat"]
@@ -100,7 +120,7 @@ pub fn cluster_of(document: &Document) -> Result<Option<Cluster>, DocumentError>
             _ => Ok(None),
         };
     };
-    root.deny_unknown(&["machines", "queues", "limits", "reservations", "outages", "pool"])?;
+    root.deny_unknown(&["machines", "queues", "limits", "qos", "reservations", "outages", "pool"])?;
     let mut cluster = Cluster::default();
     for group in machines.with_label("[[machines]]").list()? {
         machine(&group.table()?, &mut cluster)?;
@@ -120,6 +140,7 @@ pub fn cluster_of(document: &Document) -> Result<Option<Cluster>, DocumentError>
             cluster.limits.push(limit);
         }
     }
+    cluster_qos::read(&root, &mut cluster)?;
     cluster_closures::read(&root, &mut cluster)?;
     Ok(Some(cluster))
 }
@@ -144,7 +165,7 @@ fn limit(table: &Table<'_>, cluster: &Cluster) -> Result<Limit, DocumentError> {
         max_jobs: number_of_jobs(table, "max_jobs")?,
         max_submitted: number_of_jobs(table, "max_submitted")?,
         max_job: limits(table, "max_job", cluster)?,
-        max_wall: max_wall(table)?,
+        max_wall: time(table, "max_wall")?,
     };
     if let Some(unknown) = found.queues.iter().position(|name| !cluster.queues.iter().any(|q| q.name == *name)) {
         let node = table.required("queues", "a list")?.list()?.nth(unknown);
@@ -157,9 +178,10 @@ fn limit(table: &Table<'_>, cluster: &Cluster) -> Result<Limit, DocumentError> {
     }
 }
 
-fn max_wall(table: &Table<'_>) -> Result<Option<Span>, DocumentError> {
-    let parse = |wall: Node<'_>| Span::parse(wall.written()?).map_err(|e| wall.error(e.to_string()));
-    table.get("max_wall").map(parse).transpose()
+/// A length of time.
+pub(crate) fn time(table: &Table<'_>, key: &str) -> Result<Option<Span>, DocumentError> {
+    let parse = |time: Node<'_>| Span::parse(time.written()?).map_err(|e| time.error(e.to_string()));
+    table.get(key).map(parse).transpose()
 }
 
 fn number_of_jobs(table: &Table<'_>, key: &str) -> Result<Option<u32>, DocumentError> {
@@ -231,13 +253,15 @@ fn queue(table: &Table<'_>, cluster: &Cluster) -> Result<Queue, DocumentError> {
         let limit = i64::from(i32::MAX);
         queue.priority = whole(&priority, -limit, limit, "a whole number")? as i32;
     }
-    queue.max_wall = max_wall(table)?;
+    queue.max_wall = time(table, "max_wall")?;
     queue.max_job = limits(table, "max_job", cluster)?;
     queue.max_user = limits(table, "max_user", cluster)?;
     queue.max = limits(table, "max", cluster)?;
     queue.max_user_jobs = number_of_jobs(table, "max_user_jobs")?;
     queue.max_jobs = number_of_jobs(table, "max_jobs")?;
     queue.properties = properties(table)?;
+    queue.preempt_mode = cluster_qos::preempt_mode(table)?;
+    queue.grace_time = time(table, "grace_time")?.unwrap_or_default();
     for (at, property) in queue.properties.iter().enumerate() {
         if !cluster.groups.iter().any(|g| g.properties.contains(property)) {
             let node = table.required("properties", "a list")?.list()?.nth(at);
@@ -261,7 +285,7 @@ fn limits(table: &Table<'_>, key: &str, cluster: &Cluster) -> Result<Vec<(String
     Ok(found)
 }
 
-fn name<'a>(table: &Table<'_>, mut before: impl Iterator<Item = &'a str>) -> Result<String, DocumentError> {
+pub(crate) fn name<'a>(table: &Table<'_>, mut before: impl Iterator<Item = &'a str>) -> Result<String, DocumentError> {
     let node = table.required("name", "a name of its own")?;
     let text = node.written()?;
     if before.any(|b| b == text) {
@@ -286,7 +310,7 @@ fn quantity(node: &Node<'_>) -> Result<ResourceQuantity, DocumentError> {
     }
 }
 
-fn whole(node: &Node<'_>, from: i64, to: i64, expected: &str) -> Result<i64, DocumentError> {
+pub(crate) fn whole(node: &Node<'_>, from: i64, to: i64, expected: &str) -> Result<i64, DocumentError> {
     let text = node.written()?;
     match text.replace('_', "").parse::<i64>() {
         Ok(n) if (from..=to).contains(&n) => Ok(n),

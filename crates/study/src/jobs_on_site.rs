@@ -19,7 +19,7 @@ use crate::replay::ReplayOn;
 /// The version of the simulation; changes when the same inputs give other or more results.
 const SIMULATION: &str = "jobs 5";
 /// The same of Slurm's scheduler.
-const SLURM_SIMULATION: &str = "slurm 4";
+const SLURM_SIMULATION: &str = "slurm 5";
 
 /// The schedulers by name: strict order, a kind of backfilling, or Slurm's.
 pub const SCHEDULERS: [(&str, Backfill); 4] = [
@@ -221,6 +221,8 @@ impl OnSite {
             });
             record.ended_by_limit = Some(slurm.ended_by_limit);
             record.beyond_submit_limits = slurm.beyond_submit_limits;
+            record.preempted =
+                slurm.preempted.map(|p| PreemptedRecord { requeued: p.requeued, cancelled: p.cancelled });
         }
         if let Some(cluster) = &self.cluster {
             record.recorded_machines = recorded_machines::compare(workload, run);
@@ -286,6 +288,15 @@ pub(crate) fn replay_on<'a>(on_site: Option<&'a OnSite>, capacity: &'a Capacity,
     }
 }
 
+/// How often running jobs were preempted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreemptedRecord {
+    /// And waited to run again; a job counts as often as that happened.
+    pub requeued: u64,
+    /// And ended.
+    pub cancelled: u64,
+}
+
 /// Measurements of a run of jobs other than waits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobsRecord {
@@ -300,6 +311,9 @@ pub struct JobsRecord {
     /// How many jobs Slurm's scheduler ended at their limits; absent under another scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by_limit: Option<u64>,
+    /// How often running jobs were preempted; absent if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempted: Option<PreemptedRecord>,
     /// How many jobs were submitted beyond a limit of submissions, which Slurm's scheduler would have refused; absent
     /// under another scheduler, and without such limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]

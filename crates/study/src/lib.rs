@@ -12,6 +12,7 @@ mod affected_users;
 mod class_results;
 mod cluster_closures;
 mod cluster_file;
+mod cluster_qos;
 mod compare_classes;
 mod compare_runs;
 mod digest;
@@ -48,7 +49,7 @@ pub use evenhand_simulator::{
 };
 pub use inputs::{read_pool, read_weights};
 pub use jobs_on_site::{
-    GroupRecord, JobRules, JobsRecord, LayoutRecord, RejectedJobsRecord, SCHEDULERS, StartedByRecord,
+    GroupRecord, JobRules, JobsRecord, LayoutRecord, PreemptedRecord, RejectedJobsRecord, SCHEDULERS, StartedByRecord,
 };
 pub use logged::{LOGGED, has_starts};
 pub use plan::{Plan, PlanError, RequestedCapacity, RunPlan, StudyRequest};

@@ -11,7 +11,9 @@ pub use crate::account_record::{AccountRecord, AccountResults, AccountUserRecord
 pub use crate::affected_users::OtherUsersRecord;
 pub use crate::class_results::ClassResults;
 pub use crate::compare_classes::ClassComparison;
-pub use crate::jobs_on_site::{GroupRecord, JobsRecord, LayoutRecord, RejectedJobsRecord, StartedByRecord};
+pub use crate::jobs_on_site::{
+    GroupRecord, JobsRecord, LayoutRecord, PreemptedRecord, RejectedJobsRecord, StartedByRecord,
+};
 pub use crate::recorded_machines::RecordedMachinesRecord;
 pub use crate::repeat::{ComparisonNoise, Estimate, RepeatsRecord, RunNoise};
 pub use crate::trust::{ClaimRecord, ClassRecord, StartsWithin, TrustRecord};

@@ -3,7 +3,7 @@
 
 use evenhand_documents::toml_string as quoted;
 use evenhand_model::calendar::iso_8601;
-use evenhand_model::{Account, Cluster, Rational, ResourceQuantity, SiteTime, Span, UBig};
+use evenhand_model::{Account, Cluster, PreemptMode, Rational, ResourceQuantity, SiteTime, Span, UBig};
 
 /// Returns the text of a cluster file that reads back as `cluster`.
 pub fn cluster_text(cluster: &Cluster) -> String {
@@ -43,6 +43,7 @@ pub fn cluster_text(cluster: &Cluster) -> String {
             jobs.iter().for_each(|jobs| line(&mut text, &format!("{name} = {jobs}")));
         }
         properties(&mut text, &queue.properties);
+        preempted(&mut text, queue.preempt_mode, queue.grace_time);
         text.push('\n');
     }
     for limit in &cluster.limits {
@@ -68,6 +69,18 @@ pub fn cluster_text(cluster: &Cluster) -> String {
         limit.max_wall.iter().for_each(|wall| line(&mut text, &format!("max_wall = {}", quoted(&span(*wall)))));
         text.push('\n');
     }
+    for qos in &cluster.qos {
+        line(&mut text, "[[qos]]");
+        line(&mut text, &format!("name = {}", quoted(&qos.name)));
+        if qos.priority > 0 {
+            line(&mut text, &format!("priority = {}", qos.priority));
+        }
+        names(&mut text, "preempts", &qos.preempts);
+        let exempt = qos.preempt_exempt_time;
+        exempt.iter().for_each(|time| line(&mut text, &format!("preempt_exempt_time = {}", quoted(&span(*time)))));
+        preempted(&mut text, qos.preempt_mode, qos.grace_time);
+        text.push('\n');
+    }
     for (kind, closures) in [("reservations", &cluster.reservations), ("outages", &cluster.outages)] {
         for closure in closures {
             line(&mut text, &format!("[[{kind}]]"));
@@ -82,6 +95,14 @@ pub fn cluster_text(cluster: &Cluster) -> String {
         }
     }
     text
+}
+
+/// What becomes of jobs that are preempted.
+fn preempted(text: &mut String, mode: Option<PreemptMode>, grace: Span) {
+    mode.iter().for_each(|mode| line(text, &format!("preempt_mode = {}", quoted(mode.name()))));
+    if grace > Span::ZERO {
+        line(text, &format!("grace_time = {}", quoted(&span(grace))));
+    }
 }
 
 fn site_time(time: SiteTime) -> String {

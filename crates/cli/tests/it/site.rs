@@ -276,7 +276,7 @@ fn what_is_odd_in_a_site_s_files_is_reported_with_its_line() {
         "odd.conf:7:15: the partition main is defined before; this line is ignored, as by Slurm.",
         "odd.conf:5:10: no partition has lone.",
         "odd.conf:6:37: the partition main has the QOS nosuch, which qos.txt does not define; the partition has no limits of it.",
-        "qos.txt:2: a circle of QOS that preempt each other: a preempts b preempts a; preemption is not simulated.",
+        "qos.txt:2: a circle of QOS that preempt each other: a preempts b preempts a; a simulation leaves that out.",
         "qos.txt:4: a circle of QOS that preempt each other: self preempts self",
         "qos.txt:5: the QOS x preempts nobody, and no line defines that",
     ] {
@@ -371,6 +371,52 @@ fn jobs_have_the_limits_of_the_qos_that_they_name() {
         let beyond = if scheduler == "slurm" { 1.into() } else { serde_json::Value::Null };
         assert_eq!(run["jobs"]["beyond_submit_limits"], beyond);
     }
+}
+
+#[test]
+fn jobs_of_a_qos_preempt_those_of_another() {
+    let folder = folder();
+    folder.write(
+        "slurm.conf",
+        CONF.replace("PriorityType", "PreemptType=preempt/qos\nPreemptMode=REQUEUE\nPriorityType"),
+    );
+    folder.write("qos.txt", "Name|Priority|Preempt\nlow|0|\nurgent|9|low\n");
+    let import = ["site", "import", "--slurm-conf", "slurm.conf", "--qos", "qos.txt", "-o", "lab"];
+    let output = folder.run(&import).assert_succeeds();
+    assert!(!output.stdout.contains("QOS Preempt"), "{}", output.stdout);
+    // Three jobs fill the nodes; a fourth preempts the first.
+    let row = |id: u32, user: &str, qos: &str, second: u32, run: u32| {
+        format!(
+            "{id}|{user}|physics|main|{qos}|COMPLETED|2026-01-05T08:00:{second:02}|2026-01-05T08:01:00|2026-01-05T08:11:00|{run}|20|1|\
+             cpu=8,node=1|cpu=8,node=1\n"
+        )
+    };
+    let header =
+        "JobIDRaw|User|Account|Partition|QOS|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|ReqTRES|AllocTRES\n";
+    let low = (1..4).map(|id| row(id, "user1", "low", 1, 600)).collect::<String>();
+    folder.write("sacct.txt", [header, &low, &row(4, "user2", "urgent", 50, 60)].concat());
+    let study = [
+        "study",
+        "sacct.txt",
+        "--site",
+        "lab",
+        "--scheduler",
+        "slurm",
+        "--policy",
+        "fifo",
+        "--tasks-csv",
+        "--repeat",
+        "1",
+        "--out",
+        "r",
+    ];
+    let output = folder.run(&study).assert_succeeds();
+    // It is requeued at 51 s, and can start again 121 s later; the pass after its end is 3 s after the one before.
+    assert_eq!(waits(&folder, "r/tasks-fifo"), [172.0, 1.0, 1.0, 4.0]);
+    let record = folder.json("r/summary.json");
+    let run = record["runs"].as_array().unwrap().iter().find(|run| run["policy"] == "fifo").unwrap();
+    assert_eq!(run["jobs"]["preempted"], serde_json::json!({ "requeued": 1, "cancelled": 0 }));
+    assert!(output.stdout.contains("preempted: 1 requeued, 0 cancelled"), "{}", output.stdout);
 }
 
 /// The waits of a run's tasks, in the order of submission.

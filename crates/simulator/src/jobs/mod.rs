@@ -36,7 +36,7 @@ pub use placement::{PLACEMENTS, Placement};
 pub use prepared_jobs::{Jobs, Rejection};
 pub(crate) use site::Group;
 pub use site::{Site, SiteError};
-pub use slurm::{Activity, SlurmOptions, SlurmResults};
+pub use slurm::{Activity, PreemptType, Preemptions, SlurmOptions, SlurmResults};
 
 use pending_jobs::PendingJobs;
 

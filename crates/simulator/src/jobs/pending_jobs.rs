@@ -112,6 +112,21 @@ impl<'a> PendingJobs<'a> {
             self.submissions.ended(now, row as u32);
             return None;
         }
+        Some(self.add(row))
+    }
+
+    /// A job that has started waits again; its user sees nothing of it.
+    pub(crate) fn requeue(&mut self, row: u32) -> Entry {
+        self.done[row as usize] = false;
+        let entry = self.add(row as usize);
+        let of_user = usize::from(entry.class) * self.workload.users().len() + entry.user as usize;
+        let place = self.tasks.of(UserId(entry.user)).partition_point(|other| *other < row);
+        self.next_of[of_user] = self.next_of[of_user].min(place as u32);
+        entry
+    }
+
+    /// Adds a row to those that wait.
+    fn add(&mut self, row: usize) -> Entry {
         let kind = self.jobs.kind[row];
         let of: &Kind = &self.jobs.kinds[kind as usize];
         let entry = Entry {
@@ -131,7 +146,7 @@ impl<'a> PendingJobs<'a> {
             self.users[usize::from(class)].insert(entry.user);
         }
         self.kinds.submit(kind, entry.user, row as u32, entry.estimate);
-        Some(entry)
+        entry
     }
 
     /// Takes a job that starts out.

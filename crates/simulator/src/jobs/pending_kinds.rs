@@ -52,6 +52,12 @@ impl OfUser {
             return;
         }
         let at = self.rows.partition_point(|other| *other < row);
+        if self.rows.get(at) == Some(&row) {
+            // It has started and waits again.
+            self.estimates.replace(at, estimate);
+            self.started -= 1;
+            return;
+        }
         self.rows.insert(at, row);
         let mut estimates = self.estimates.numbers().to_vec();
         estimates.insert(at, estimate);

@@ -1,8 +1,8 @@
 //! Machines and queue limits of a site, in a workload's units.
 
 use evenhand_model::{
-    Capacity, CapacityError, Closure, Cluster, ClusterError, MachineNames, Queue, Rational, Resource, SiteTime, Span,
-    UBig, to_f64, whole_steps,
+    Capacity, CapacityError, Closure, Cluster, ClusterError, MachineNames, PreemptMode, QualityOfService, Queue,
+    Rational, Resource, SiteTime, Span, UBig, to_f64, whole_steps,
 };
 use thiserror::Error;
 
@@ -58,6 +58,18 @@ pub(crate) struct QueueLimits {
     pub(crate) max_user: Vec<u64>,
     pub(crate) max: Vec<u64>,
     properties: Vec<String>,
+    pub(crate) preemptable: Preemptable,
+}
+
+/// How the jobs of a queue or of a QOS are preempted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Preemptable {
+    /// Jobs of a lower rank are preempted first, and in queues by those of a higher one.
+    pub(crate) rank: i64,
+    pub(crate) mode: Option<PreemptMode>,
+    pub(crate) grace: Span,
+    /// How long they run before.
+    pub(crate) exempt: Option<Span>,
 }
 
 /// A reservation or an outage.
@@ -89,6 +101,8 @@ pub struct Site {
     pub(crate) queues: Vec<QueueLimits>,
     /// What jobs may hold together.
     pub(crate) limits: Vec<Limit>,
+    /// Qualities of service: the name, how jobs are preempted, and the names of those whose jobs it preempts.
+    pub(crate) qos: Vec<(String, Preemptable, Vec<String>)>,
     pub(crate) reservations: Vec<Closed>,
     pub(crate) outages: Vec<Closed>,
     total: Capacity,
@@ -143,6 +157,7 @@ impl Site {
             groups: vec![group],
             queues: Vec::new(),
             limits: Vec::new(),
+            qos: Vec::new(),
             reservations: Vec::new(),
             outages: Vec::new(),
             total: capacity.clone(),
@@ -228,6 +243,12 @@ impl Site {
             max_user: limits(&q.max_user),
             max: limits(&q.max),
             properties: q.properties.clone(),
+            preemptable: Preemptable {
+                rank: q.priority.into(),
+                mode: q.preempt_mode,
+                grace: q.grace_time,
+                exempt: None,
+            },
         });
         let cpu = resources.iter().position(|r| r.name == "cpu").map(|r| (r, resources[r].steps()));
         let names = cluster.machine_names();
@@ -236,7 +257,15 @@ impl Site {
         };
         let (reservations, outages) = (closed(&cluster.reservations)?, closed(&cluster.outages)?);
         let queues = queues.collect();
-        Ok(Site { groups, queues, limits: all_limits, reservations, outages, total, cpu, is_pool: false })
+        let of_qos = |qos: &QualityOfService| {
+            // Slurm compares 16 bits of it.
+            let rank = qos.priority.min(0xffff).into();
+            let (mode, grace) = (qos.preempt_mode, qos.grace_time);
+            let preemptable = Preemptable { rank, mode, grace, exempt: qos.preempt_exempt_time };
+            (qos.name.clone(), preemptable, qos.preempts.clone())
+        };
+        let qos = cluster.qos.iter().map(of_qos).collect();
+        Ok(Site { groups, queues, limits: all_limits, qos, reservations, outages, total, cpu, is_pool: false })
     }
 
     /// Returns the total capacity, which policies divide by.

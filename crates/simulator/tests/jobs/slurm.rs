@@ -1,20 +1,20 @@
 //! Slurm's scheduler against the obvious program, and what its parts are for.
 
 use evenhand_model::{
-    Capacity, Closure, Cluster, Detail, Details, Limit, MachineGroup, NO_TIME, Queue, Rational, Resource,
-    ResourceQuantity, SiteTime, Span, Task, Time, UserId, Weights, Workload, WorkloadBuilder,
+    Capacity, Closure, Cluster, Detail, Details, Limit, MachineGroup, NO_TIME, PreemptMode, QualityOfService, Queue,
+    Rational, Resource, ResourceQuantity, SiteTime, Span, Task, Time, UserId, Weights, Workload, WorkloadBuilder,
 };
 use evenhand_policies::{Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
 use evenhand_simulator::{
-    Activity, Arrivals, Backfill, JobOptions, Jobs, Layout, Progress, Reactions, Simulated, Site, SlurmOptions,
-    UserTasks, simulate_jobs, simulate_reactions,
+    Activity, Arrivals, Backfill, JobOptions, Jobs, Layout, PreemptType, Progress, Reactions, Simulated, Site,
+    SlurmOptions, UserTasks, simulate_jobs, simulate_reactions,
 };
 use proptest::prelude::*;
 
 use crate::number_users;
 use crate::slurm_reference_model::{
-    AccountLimit, ClosedNodes, NodeGroup, OrderBy, Partition, SlurmJob, SlurmReferenceModel, SlurmWorld, account_of,
-    choice, priority,
+    AccountLimit, ClosedNodes, NodeGroup, OrderBy, Partition, Preempted, SlurmJob, SlurmReferenceModel, SlurmWorld,
+    account_of, choice, priority,
 };
 
 /// Priorities from age, size and what the user held at the last update.
@@ -102,6 +102,8 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
         max_user_jobs: p.max_user_jobs,
         max_jobs: p.max_jobs,
         properties: p.properties.iter().map(|p| p.to_string()).collect(),
+        preempt_mode: p.preempted.mode,
+        grace_time: Span::from_secs(p.preempted.grace),
         ..Queue::new(format!("queue{i}"))
     };
     let limit = |(i, a): (usize, &AccountLimit)| Limit {
@@ -115,6 +117,14 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
     };
     let of_qos =
         |(i, l): (usize, &AccountLimit)| Limit { accounts: Vec::new(), qos: vec![format!("qos{i}")], ..limit((i, l)) };
+    let of_quality = |(i, rules): (usize, &Preempted)| QualityOfService {
+        name: format!("qos{i}"),
+        priority: 0,
+        preempts: if i == 1 { vec!["qos0".into()] } else { Vec::new() },
+        preempt_mode: rules.mode,
+        preempt_exempt_time: rules.exempt.map(Span::from_secs),
+        grace_time: Span::from_secs(rules.grace),
+    };
     let closure = |(i, c): (usize, &ClosedNodes)| Closure {
         name: format!("r{i}"),
         machines: c.nodes.iter().map(|node| format!("node{node}")).collect(),
@@ -134,6 +144,7 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
             .chain(world.qos.iter().enumerate().map(of_qos))
             .filter(|limit| !limit.is_empty())
             .collect(),
+        qos: world.preempted.iter().enumerate().map(of_quality).collect(),
         reservations: world.reservations.iter().enumerate().map(closure).collect(),
         outages: world.outages.iter().enumerate().map(closure).collect(),
     };
@@ -262,6 +273,32 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
     })
 }
 
+/// Who preempts whom, and how.
+fn preemption() -> impl Strategy<Value = SlurmOptions> {
+    let who = prop::sample::select(vec![None, Some(PreemptType::Partition), Some(PreemptType::Qos)]);
+    let mode =
+        prop::sample::select(vec![PreemptMode::Off, PreemptMode::Cancel, PreemptMode::Requeue, PreemptMode::Requeue]);
+    let count = prop::sample::select(vec![1u32, 1, 0, 3]);
+    (who, mode, prop::sample::select(vec![0u64, 0, 50]), any::<[bool; 2]>(), count).prop_map(
+        |(preempt_type, preempt_mode, exempt, flags, preempt_reorder_count)| SlurmOptions {
+            preempt_type,
+            preempt_mode,
+            preempt_exempt_time: Span::from_secs(exempt),
+            preempt_youngest_first: flags[0],
+            preempt_strict_order: flags[1],
+            preempt_reorder_count,
+            ..SlurmOptions::default()
+        },
+    )
+}
+
+fn preempted() -> impl Strategy<Value = Preempted> {
+    let modes = vec![None, None, Some(PreemptMode::Off), Some(PreemptMode::Cancel), Some(PreemptMode::Requeue)];
+    let exempt = prop::sample::select(vec![None, None, Some(0u64), Some(70)]);
+    (prop::sample::select(modes), prop::sample::select(vec![0u64, 0, 20]), exempt)
+        .prop_map(|(mode, grace, exempt)| Preempted { mode, grace, exempt })
+}
+
 /// Up to two times in which some of the nodes are closed.
 fn closed_nodes(nodes: usize) -> impl Strategy<Value = Vec<ClosedNodes>> {
     let closed = (prop::sample::subsequence((0..nodes).collect::<Vec<usize>>(), 1..=nodes), 0u64..700, 1u64..400);
@@ -283,9 +320,10 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
     let needs = prop::sample::select(vec![vec![], vec![], vec!["a"], vec!["b"]]);
     let jobs_at_most = || prop::sample::select(vec![None, None, None, Some(1u32), Some(3)]);
     let limits = (limit(4, 9), limit(4, 12), jobs_at_most(), jobs_at_most());
-    let partition = (-1i32..2, limit(300, 900), limits, needs).prop_map(|(tier, max_time, limits, properties)| {
+    let partition = (-1i32..2, limit(300, 900), limits, needs, preempted());
+    let partition = partition.prop_map(|(tier, max_time, limits, properties, preempted)| {
         let (max_user, max, max_user_jobs, max_jobs) = limits;
-        Partition { tier, max_time, max_user, max, max_user_jobs, max_jobs, properties }
+        Partition { tier, max_time, max_user, max, max_user_jobs, max_jobs, properties, preempted }
     });
     let order = prop::sample::select(vec![OrderBy::Fifo, OrderBy::Drf, OrderBy::Priorities, OrderBy::Priorities]);
     let account = || {
@@ -304,12 +342,22 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
     site.prop_flat_map(move |(groups, partitions, accounts, qos)| {
         let nodes = groups.iter().map(|g| g.count).sum();
         let closed = (closed_nodes(nodes), closed_nodes(nodes));
-        let rest = (jobs(partitions.len()), order.clone(), options(), closed);
-        rest.prop_map(move |(mut jobs, order, options, (reservations, outages))| {
+        let preemption = (preemption(), [preempted(), preempted()]);
+        let rest = (jobs(partitions.len()), order.clone(), options(), closed, preemption);
+        rest.prop_map(move |(mut jobs, order, options, (reservations, outages), (preemption, preempted))| {
+            let options = SlurmOptions {
+                preempt_type: preemption.preempt_type,
+                preempt_mode: preemption.preempt_mode,
+                preempt_exempt_time: preemption.preempt_exempt_time,
+                preempt_youngest_first: preemption.preempt_youngest_first,
+                preempt_strict_order: preemption.preempt_strict_order,
+                preempt_reorder_count: preemption.preempt_reorder_count,
+                ..options
+            };
             jobs.iter_mut().for_each(|job| job.reservation = job.reservation.filter(|r| *r < reservations.len()));
             let (groups, partitions, accounts) = (groups.clone(), partitions.clone(), accounts.clone());
             let qos = qos.clone().map(|limit| AccountLimit { except_qos: None, ..limit });
-            SlurmWorld { groups, partitions, accounts, qos, reservations, outages, jobs, order, options }
+            SlurmWorld { groups, partitions, accounts, qos, preempted, reservations, outages, jobs, order, options }
         })
     })
 }
@@ -339,6 +387,9 @@ proptest! {
     /// Under the policy of their log, users who react submit when they did in the log.
     #[test]
     fn slurm_submits_as_in_its_log(world in world()) {
+        // The log lacks the runs that were preempted.
+        let options = SlurmOptions { preempt_type: None, ..world.options };
+        let world = SlurmWorld { options, ..world };
         let clock = run(&world);
         // The log has the run times of jobs that were ended at their limits.
         let ends = &clock.machines.as_ref().unwrap().finishes;
@@ -380,6 +431,8 @@ proptest! {
         let slurm = on.slurm.as_ref().unwrap();
         prop_assert_eq!(&slurm.started_by, &reference.started_by);
         prop_assert_eq!(slurm.beyond_submit_limits.unwrap_or(0), reference.beyond);
+        let preempted = slurm.preempted.unwrap_or_default();
+        prop_assert_eq!((preempted.requeued, preempted.cancelled), (reference.requeued, reference.cancelled));
         let mut nodes = vec![Vec::new(); world.jobs.len()];
         for a in &on.placed {
             nodes[a.row as usize].extend((0..a.chunks).map(|_| a.machine as usize));
@@ -408,6 +461,7 @@ fn one_node(jobs: &[(u64, u64, u64, u64)], options: SlurmOptions) -> Vec<(Option
         partitions: vec![Partition::default()],
         accounts: Default::default(),
         qos: Default::default(),
+        preempted: Default::default(),
         reservations: Vec::new(),
         outages: Vec::new(),
         jobs: jobs.iter().map(job).collect(),

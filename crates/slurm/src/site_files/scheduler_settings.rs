@@ -1,7 +1,7 @@
 //! The settings of Slurm's scheduler in slurm.conf, for a simulation of it.
 
-use evenhand_model::Span;
-use evenhand_simulator::SlurmOptions;
+use evenhand_model::{PreemptMode, Span};
+use evenhand_simulator::{PreemptType, SlurmOptions};
 
 use super::slurm_conf::SlurmConf;
 use super::{Position, SiteFileError};
@@ -19,16 +19,13 @@ pub struct SchedulerSettings {
 }
 
 /// Options of SchedulerParameters that a simulation does not follow, with what it does instead.
-const NOT_FOLLOWED: [(&str, &str); 12] = [
+const NOT_FOLLOWED: [(&str, &str); 9] = [
     ("bf_licenses", "a log names no licences"),
     ("bf_max_job_array_resv", "tasks of arrays are planned as jobs of their own"),
     ("bf_node_space_size", "a plan has as many intervals as bf_max_job_test"),
     ("bf_one_resv_per_job", "a job of a log is in one partition"),
     ("bf_running_job_reserve", "running jobs are planned by their limits"),
     ("pack_serial_at_end", "jobs of one processor are put as all others"),
-    ("preempt_reorder_count", "no job is preempted"),
-    ("preempt_strict_order", "no job is preempted"),
-    ("preempt_youngest_first", "no job is preempted"),
     ("reduce_completing_frag", "CompleteWait holds all jobs back"),
     ("time_min_as_soft_limit", "a log has no --time-min"),
     ("bf_hetjob_immediate", "components of a job are jobs of their own"),
@@ -89,7 +86,7 @@ const WITHOUT_EFFECT: [&str; 50] = [
 ];
 
 /// Options of SchedulerParameters that a simulation follows.
-const FOLLOWED: [&str; 23] = [
+const FOLLOWED: [&str; 26] = [
     "assoc_limit_stop",
     "batch_sched_delay",
     "bf_busy_nodes",
@@ -111,12 +108,15 @@ const FOLLOWED: [&str; 23] = [
     "defer_batch",
     "max_job_bf",
     "partition_job_depth",
+    "preempt_reorder_count",
+    "preempt_strict_order",
+    "preempt_youngest_first",
     "sched_interval",
     "sched_max_job_start",
 ];
 
 /// The names of slurm.conf of which a simulation follows the values.
-const SETTINGS: [&str; 13] = [
+const SETTINGS: [&str; 15] = [
     "accountingstorageenforce",
     "clustername",
     "completewait",
@@ -124,7 +124,9 @@ const SETTINGS: [&str; 13] = [
     "fairsharedampeningfactor",
     "killwait",
     "overtimelimit",
+    "preemptexempttime",
     "preemptmode",
+    "preemptparameters",
     "preempttype",
     "schedulerparameters",
     "schedulertype",
@@ -157,6 +159,22 @@ pub fn scheduler_settings(conf: &SlurmConf) -> Result<SchedulerSettings, SiteFil
         let o = &mut settings.options;
         match name {
             "schedulerparameters" => read_parameters(value, &place, &mut settings)?,
+            "preempttype" => match value.to_ascii_lowercase().as_str() {
+                "preempt/partition_prio" => o.preempt_type = Some(PreemptType::Partition),
+                "preempt/qos" => o.preempt_type = Some(PreemptType::Qos),
+                "preempt/none" => o.preempt_type = None,
+                _ => settings.notes.push(format!("{place}: PreemptType={value} is not followed: no job is preempted.")),
+            },
+            "preemptmode" => {
+                let mode = preempt_mode(value);
+                o.preempt_mode = mode.unwrap_or(PreemptMode::Off);
+                if mode.is_none() {
+                    settings.notes.push(format!("{place}: PreemptMode={value} is not followed: no job is preempted."));
+                }
+            }
+            "preemptexempttime" if value == "-1" => {}
+            "preemptexempttime" => o.preempt_exempt_time = minutes()?.unwrap_or_default(),
+            "preemptparameters" => read_preempt_parameters(value, &place, &mut settings)?,
             "schedulertype" => o.backfill = !value.ends_with("builtin"),
             "prioritycalcperiod" => {
                 let period = minutes()?.filter(|period| *period > Span::ZERO);
@@ -248,10 +266,45 @@ fn set(o: &mut SlurmOptions, name: &str, value: &str, place: &Position) -> Resul
         "default_queue_depth" => o.default_queue_depth = number()?,
         "defer" | "defer_batch" => o.defer = true,
         "partition_job_depth" => o.partition_job_depth = number()?,
+        "preempt_reorder_count" => o.preempt_reorder_count = number()?,
+        "preempt_strict_order" => o.preempt_strict_order = true,
+        "preempt_youngest_first" => o.preempt_youngest_first = true,
         "sched_interval" if value == "-1" => o.sched_interval = None,
         "sched_interval" => o.sched_interval = Some(at_least_one()?),
         "sched_max_job_start" => o.sched_max_job_start = number()?,
         _ => {}
+    }
+    Ok(())
+}
+
+/// What becomes of preempted jobs; `None` for what a simulation does not follow: jobs that are suspended, and those that
+/// preempt others of their own partition or QOS.
+pub(super) fn preempt_mode(text: &str) -> Option<PreemptMode> {
+    let words: Vec<&str> = text.split(',').map(str::trim).filter(|word| !word.eq_ignore_ascii_case("GANG")).collect();
+    match words.as_slice() {
+        [] => Some(PreemptMode::Off),
+        [word] => PreemptMode::of_name(word),
+        _ => None,
+    }
+}
+
+fn read_preempt_parameters(
+    text: &str,
+    place: &Position,
+    settings: &mut SchedulerSettings,
+) -> Result<(), SiteFileError> {
+    let mut at = 0;
+    for part in text.split(',') {
+        let place = Position { column: place.column + at, ..place.clone() };
+        at += part.len() + 1;
+        let (name, value) = part.trim().split_once('=').unwrap_or((part.trim(), ""));
+        match name.to_ascii_lowercase().as_str() {
+            "" => {}
+            "reorder_count" | "strict_order" | "youngest_first" => {
+                set(&mut settings.options, &format!("preempt_{}", name.to_ascii_lowercase()), value, &place)?;
+            }
+            _ => settings.notes.push(format!("{place}: {name} of PreemptParameters is not followed.")),
+        }
     }
     Ok(())
 }
@@ -320,6 +373,25 @@ mod tests {
             }
         );
         assert!(!read("SelectType=select/cons_tres\nSchedulerType=sched/builtin\n").unwrap().options.backfill);
+    }
+
+    #[test]
+    fn preemption_is_read() {
+        let text = "SelectType=select/cons_tres\nPreemptType=preempt/qos\nPreemptMode=GANG,REQUEUE\nPreemptExemptTime=00:02:00\n\
+            PreemptParameters=youngest_first,reorder_count=3,send_user_signal\n";
+        let found = read(text).unwrap();
+        let o = found.options;
+        assert_eq!((o.preempt_type, o.preempt_mode), (Some(PreemptType::Qos), PreemptMode::Requeue));
+        assert_eq!((o.preempt_exempt_time, o.preempt_reorder_count), (Span::from_secs(120), 3));
+        assert!(o.preempt_youngest_first && !o.preempt_strict_order);
+        assert_eq!(found.notes, ["slurm.conf:5:50: send_user_signal of PreemptParameters is not followed."]);
+        let found = read("SelectType=select/cons_tres\nPreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\n")
+            .unwrap();
+        assert_eq!(
+            (found.options.preempt_type, found.options.preempt_mode),
+            (Some(PreemptType::Partition), PreemptMode::Off)
+        );
+        assert_eq!(found.notes, ["slurm.conf:3:13: PreemptMode=SUSPEND,GANG is not followed: no job is preempted."]);
     }
 
     #[test]

@@ -224,6 +224,7 @@ fn partition(name: &Setting, statement: &Statement) -> Result<Partition, SiteFil
         nodes: text("Nodes"),
         billing_weights: text("TRESBillingWeights"),
         preempt_mode: text("PreemptMode"),
+        grace_time: whole(statement, "GraceTime")?.unwrap_or(0),
         qos: text("QOS").filter(|name| name != "N/A"),
     })
 }

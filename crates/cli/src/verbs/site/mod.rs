@@ -11,7 +11,7 @@ use evenhand_policies::multifactor::Settings;
 use evenhand_slurm::{
     Accounts, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos, SiteFileError,
     SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, inconsistent_qos, limit_associations,
-    limit_jobs_of_qos, limit_partitions, parse_dump, parse_qos, read_slurm_conf, scheduler_settings,
+    limit_jobs_of_qos, limit_partitions, parse_dump, parse_qos, preemption_of_qos, read_slurm_conf, scheduler_settings,
     simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
@@ -76,6 +76,7 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         ),
         false => (site.qos.clone(), accounts.map(Accounts::limits)),
     };
+    let qos = preemption_of_qos(&mut described.cluster, &site.qos, qos);
     described.notes.iter().for_each(|note| console.note(note));
     let machines = described.cluster.machines();
     if machines == 0 {
@@ -168,7 +169,7 @@ fn read(args: &SiteImportArgs, console: &Console) -> Result<SiteTexts, Failure> 
     let qos = args.qos.as_deref().map(|path| parsed(path, parse_qos)).transpose()?.unwrap_or_default();
     if let Some(path) = &args.qos {
         for (line, problem) in inconsistent_qos(&qos) {
-            console.note(&format!("{}:{line}: {problem}; preemption is not simulated.", path.display()));
+            console.note(&format!("{}:{line}: {problem}; a simulation leaves that out.", path.display()));
         }
         note_undefined_qos(path, conf.as_ref(), &partitions, &qos, console);
     }

@@ -56,8 +56,11 @@ fn started_by(run: &RunRecord) -> Option<String> {
     let ended = jobs.ended_by_limit.unwrap_or(0);
     let beyond = jobs.beyond_submit_limits.filter(|beyond| *beyond > 0);
     let beyond = beyond.map_or(String::new(), |beyond| format!("; {beyond} submitted beyond a limit, and accepted"));
+    let preempted = jobs.preempted.map_or(String::new(), |preempted| {
+        format!("; preempted: {} requeued, {} cancelled", preempted.requeued, preempted.cancelled)
+    });
     Some(format!(
-        "{}, started: {} at submission, {} by the main scheduler, {} by backfill; {ended} ended by their limits{beyond}",
+        "{}, started: {} at submission, {} by the main scheduler, {} by backfill; {ended} ended by their limits{beyond}{preempted}",
         run.id,
         part(by.submit),
         part(by.main),

@@ -81,13 +81,18 @@ impl<'a> Engine<'a> {
     fn candidates(&mut self) -> Candidates {
         let (to_come, waiting) = self.shapes.count(self.pending.entries().iter().map(|entry| entry.row));
         let kind_of = |engine: &Self, shape: u32| engine.jobs.kind[engine.shapes.example(shape) as usize] as usize;
-        let shapes = waiting.into_iter().filter(|shape| self.fits_now(kind_of(self, *shape))).collect();
+        let may_preempt = |engine: &Self, shape: u32| engine.may_preempt(engine.shapes.example(shape));
+        let may_start = |shape: &u32| self.fits_now(kind_of(self, *shape)) || may_preempt(self, *shape);
+        let shapes = waiting.into_iter().filter(may_start).collect();
         Candidates { to_come, shapes, is_known: false }
     }
 
     /// Whether a job of a shape can start now beside the reservations.
     fn can_start(&self, shape: u32, begin: u64, space: &mut NodeSpace) -> bool {
         let row = self.shapes.example(shape);
+        if self.may_preempt(row) {
+            return true;
+        }
         let kind = self.kind(row);
         if !self.nodes.has_processors(kind) {
             return false;
@@ -162,7 +167,12 @@ impl<'a> Engine<'a> {
                 else {
                     continue;
                 };
-                if start <= begin {
+                let preempted = if start <= begin { self.preempt_for_plan(now, (row, at), &mut space) } else { None };
+                if preempted.is_some() {
+                    *outlook = Outlook::new(self, begin);
+                }
+                let (is_now, held) = (start <= begin && preempted.is_none(), preempted.unwrap_or(held));
+                if is_now {
                     if self.options.whole_nodes {
                         self.reserve(&mut space, begin, length, &held);
                     }
@@ -199,6 +209,22 @@ impl<'a> Engine<'a> {
             && one_more(looked.by_association.entry((user.0, account)).or_default(), o.bf_max_job_assoc)
     }
 
+    /// Makes running jobs end for one that could start now without them. Returns where it will fit; `None` if it fits now.
+    fn preempt_for_plan(&mut self, now: Time, (row, place): (u32, usize), space: &mut NodeSpace) -> Option<Placements> {
+        if !self.preemption.is_on() {
+            return None;
+        }
+        let (begin, end) = (now.nanos(), now.nanos().saturating_add(self.planned_length(row)));
+        let mut nodes = self.attempt(row, place).1.clone();
+        nodes.keep(self.closed.up());
+        space.unreserved_from_begin(end).into_iter().for_each(|unreserved| nodes.keep(unreserved));
+        self.closed.keep_open(row, begin, end, &mut nodes);
+        match self.nodes.choose(self.kind(row), &nodes) {
+            Some(_) => None,
+            None => self.preempt(now, row, place, &nodes),
+        }
+    }
+
     fn reserve(&self, space: &mut NodeSpace, start: u64, length: u64, held: &Placements) {
         let grain = self.options.bf_resolution.nanos().max(1);
         let end = start.saturating_add(length).div_ceil(grain).saturating_mul(grain);
@@ -221,6 +247,7 @@ impl<'a> Engine<'a> {
         let chunks = self.chunks_of[self.jobs.kind[row as usize] as usize];
         let at_least = self.nodes.nodes_at_least(kind);
         let enough = self.nodes_needed[self.jobs.kind[row as usize] as usize];
+        let preemptable = self.preemptable(now, row, place);
         let length = self.planned_length(row);
         let window_end = now.saturating_add(self.options.bf_window.nanos());
         let mut nodes = NodeSet::empty(self.nodes.len());
@@ -257,7 +284,10 @@ impl<'a> Engine<'a> {
             let known = last.take().filter(|(of, _)| *of == nodes).map(|(_, result)| result);
             let result = known.unwrap_or_else(|| {
                 let starts = fits.then(|| self.nodes.choose(kind, &nodes)).flatten().map(|held| (now, held));
-                starts.or_else(|| outlook.later_start(self, kind, chunks, &nodes))
+                starts.or_else(|| match preemptable.is_empty() {
+                    true => outlook.later_start(self, kind, chunks, &nodes),
+                    false => self.start_without(now, kind, &preemptable, &nodes),
+                })
             });
             let (_, result) = last.insert((nodes.clone(), result));
             let Some((found, held)) = result else {

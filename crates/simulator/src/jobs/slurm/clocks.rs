@@ -57,7 +57,12 @@ impl Engine<'_> {
             second_after(asked).max(next_second(c.last_main.saturating_add(self.options.batch_sched_delay.nanos())))
         });
         let full = self.options.sched_interval.map(|i| self.next_tick(c.last_full, i.nanos().max(1)));
-        [quick, full.filter(|_| c.full_is_due)].into_iter().flatten().min()
+        [quick, full.filter(|_| self.full_is_due())].into_iter().flatten().min()
+    }
+
+    /// Whether a pass over the whole queue may find something to do. With time jobs can be preempted that could not before.
+    pub(super) fn full_is_due(&self) -> bool {
+        self.clocks.full_is_due || self.preemption.is_on()
     }
 
     pub(super) fn backfill_due(&self) -> Option<u64> {

@@ -1,6 +1,8 @@
 //! The event loop: what happens at an instant, and the clocks of the three activities that start jobs.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
@@ -8,7 +10,7 @@ use evenhand_policies::Policy;
 
 use super::super::job_limits::{HeldOfLimits, Submitted};
 use super::super::kind::Kind;
-use super::super::pending_jobs::PendingJobs;
+use super::super::pending_jobs::{Entry, PendingJobs};
 use super::super::prepared_jobs::Jobs;
 use super::super::site::Site;
 use super::super::{Assignment, MachineResults};
@@ -18,11 +20,11 @@ use super::node_set::NodeSet;
 use super::nodes::Nodes;
 use super::options::SlurmOptions;
 use super::outlook::Outlook;
-use super::queue::{Order, Priorities, Users};
+use super::preemption::Preemption;
+use super::queue::{Order, Priorities, Times, Users};
 use super::results::{Activity, SlurmResults};
 use super::running::{Event, Running};
 use super::shapes::Shapes;
-use crate::arrivals::SubmissionTimes;
 use crate::{EventQueue, Progress, Simulated, SimulationError};
 
 pub(super) const SECOND: u64 = 1_000_000_000;
@@ -38,7 +40,7 @@ pub(in crate::jobs) struct Engine<'a> {
     pub(super) options: SlurmOptions,
     pub(super) nodes: Nodes<'a>,
     pub(super) pending: PendingJobs<'a>,
-    pub(super) submission_times: SubmissionTimes<'a>,
+    pub(super) submission_times: Times<'a>,
     pub(super) order: Order,
     pub(super) running: Vec<Running>,
     pub(super) unused: Vec<u32>,
@@ -50,6 +52,15 @@ pub(in crate::jobs) struct Engine<'a> {
     /// That of the last run of backfill.
     pub(super) outlook: Option<Outlook<'a>>,
     pub(super) closed: ClosedNodes,
+    pub(super) preemption: Preemption,
+    /// By row: the jobs that made way for it and wait for its start.
+    pub(super) made_way: HashMap<u32, Vec<u32>>,
+    /// How many preempted jobs will wait again.
+    pub(super) requeues: u64,
+    /// Entries of `placed` of runs that were preempted and repeated.
+    pub(super) stale: Vec<Range<usize>>,
+    /// How many ends of jobs have been set.
+    pub(super) ids: u64,
     /// By kind: the count of releases when a job of it was found not to fit.
     pub(super) does_not_fit: Vec<u64>,
     /// By partition, the first for jobs in none: its nodes.
@@ -130,7 +141,10 @@ impl<'a> Engine<'a> {
         let nodes_needed = jobs.kinds.iter().map(|kind| nodes.fewest_when_empty(kind)).collect();
         let limit: Vec<Option<u64>> = (0..workload.len()).map(limit).collect();
         let closed = ClosedNodes::new(site, workload, first);
-        let shape = |(row, kind): (u32, &u32)| (*kind, limit[row as usize].unwrap_or(YEAR), closed.number_of(row));
+        let preemption = Preemption::new(site, workload, &options);
+        let shape = |(row, kind): (u32, &u32)| {
+            (*kind, limit[row as usize].unwrap_or(YEAR), closed.number_of(row), preemption.qos_number(row))
+        };
         let shapes = Shapes::new((0u32..).zip(&jobs.kind).map(shape));
         Engine {
             workload,
@@ -138,7 +152,7 @@ impl<'a> Engine<'a> {
             jobs,
             options,
             nodes,
-            submission_times: pending.submission_times(),
+            submission_times: Times { log: pending.submission_times(), again: HashMap::new() },
             pending,
             order: Order::Users(Users::new(users)),
             running: Vec::new(),
@@ -148,6 +162,11 @@ impl<'a> Engine<'a> {
             changes: 0,
             outlook: None,
             closed,
+            preemption,
+            made_way: HashMap::new(),
+            requeues: 0,
+            stale: Vec::new(),
+            ids: 0,
             does_not_fit: vec![0; jobs.kinds.len()],
             partitions,
             attempts,
@@ -183,7 +202,8 @@ impl<'a> Engine<'a> {
         while let Some(now) = self.next_time() {
             self.progress.check()?;
             // Nodes that are still to be freed are no part of the results.
-            if self.alive == 0 && !self.pending.is_any() && self.pending.next_submission().is_none() {
+            let is_over = self.alive == 0 && self.requeues == 0;
+            if is_over && !self.pending.is_any() && self.pending.next_submission().is_none() {
                 break;
             }
             if let Some(until) = self.until.filter(|until| now > until.nanos()) {
@@ -210,6 +230,8 @@ impl<'a> Engine<'a> {
             .collect();
         running.iter().for_each(|job| self.count_use(job, self.end));
         self.results.beyond_submit_limits = self.submitted.beyond();
+        self.stale.sort_unstable_by_key(|runs| Reverse(runs.start));
+        self.stale.iter().for_each(|runs| drop(self.placed.drain(runs.clone())));
         Ok(Simulated {
             submissions: self.pending.submissions_found(),
             starts: self.starts,
@@ -230,17 +252,25 @@ impl<'a> Engine<'a> {
     /// Everything of one instant; returns the number of events.
     fn instant(&mut self, now: Time, policy: &mut dyn Policy) -> Result<u64, SimulationError> {
         let mut events = 0;
-        let mut released = false;
+        let (mut released, mut requeued) = (false, Vec::new());
         if self.events.next_time() == Some(now) {
             let mut due: Vec<Event> = Vec::new();
             self.events.take_next(|event| due.push(event));
             events += due.len() as u64;
             let row = |event: &Event| match event {
-                Event::End(slot) | Event::Release(slot) => self.running[*slot as usize].row,
+                Event::End(slot, _) | Event::Release(slot) => self.running[*slot as usize].row,
+                Event::Requeue(row, _) => *row,
             };
             due.sort_by_key(row);
             for event in due {
-                released |= self.event(now, event, policy);
+                match event {
+                    Event::Requeue(row, preemptor) => {
+                        if self.may_wait_again(row, preemptor) {
+                            requeued.push(row);
+                        }
+                    }
+                    _ => released |= self.event(now, event, policy),
+                }
             }
         }
         if self.closed.move_to(now.nanos()) {
@@ -255,6 +285,12 @@ impl<'a> Engine<'a> {
                 true => self.main_pass(now, false, policy)?,
                 false => self.clocks.asked = self.clocks.asked.or(Some(now.nanos())),
             }
+        }
+        for row in requeued {
+            self.requeues -= 1;
+            self.submission_times.again.insert(row, now);
+            let entry = self.pending.requeue(row);
+            self.enqueue(now, entry, policy);
         }
         while self.pending.next_submission() == Some(now) {
             events += 1;
@@ -298,7 +334,7 @@ impl<'a> Engine<'a> {
         if !is_full && !is_quick {
             return Ok(());
         }
-        let is_due = if is_full { self.clocks.full_is_due } else { true };
+        let is_due = !is_full || self.full_is_due();
         self.clocks.asked = None;
         self.clocks.last_main = at;
         if is_full {
@@ -321,6 +357,47 @@ impl<'a> Engine<'a> {
         };
         let row = entry.row;
         self.submitted.submit(row);
+        self.enqueue(now, entry, policy);
+        if !self.options.at_submission
+            || self.options.defer
+            || self.waits_for_completion(now)
+            || self.limits.is_over(row)
+        {
+            return Ok(());
+        }
+        if !self.is_top(now, row, policy) {
+            return Ok(());
+        }
+        let kind = self.kind(row);
+        let latest = now.nanos().saturating_add(self.planned_length(row));
+        let usable: Vec<NodeSet> = (0..self.attempts_of(row))
+            .map(|at| {
+                let mut usable = self.attempt(row, at).1.clone();
+                usable.keep(self.closed.up());
+                self.closed.keep_open(row, now.nanos(), latest, &mut usable);
+                usable
+            })
+            .collect();
+        let held = usable.iter().find_map(|usable| self.nodes.choose(kind, usable));
+        if held.is_none() && self.preemption.is_on() {
+            // It starts when what it preempts has ended.
+            let mut tried = usable.iter().enumerate();
+            let _ = tried.find_map(|(at, usable)| self.preempt(now, row, at, usable));
+        }
+        if let Some(held) = held {
+            self.start(now, row, held, Activity::Submit)?;
+            self.notify_starts(now, policy);
+            if let Order::Users(users) = &mut self.order {
+                users.started(entry.user);
+                self.end_walk(policy);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a job into the queue.
+    fn enqueue(&mut self, now: Time, entry: Entry, policy: &mut dyn Policy) {
+        let row = entry.row;
         for at in 0..self.attempts_of(row) {
             let (partition, _) = self.attempt(row, at);
             self.waiting[partition] += 1;
@@ -336,33 +413,6 @@ impl<'a> Engine<'a> {
         }
         self.note_change(now);
         self.clocks.asked = self.clocks.asked.or(Some(now.nanos()));
-        if !self.options.at_submission
-            || self.options.defer
-            || self.waits_for_completion(now)
-            || self.limits.is_over(row)
-        {
-            return Ok(());
-        }
-        if !self.is_top(now, row, policy) {
-            return Ok(());
-        }
-        let kind = self.kind(row);
-        let latest = now.nanos().saturating_add(self.planned_length(row));
-        let held = (0..self.attempts_of(row)).find_map(|at| {
-            let mut usable = self.attempt(row, at).1.clone();
-            usable.keep(self.closed.up());
-            self.closed.keep_open(row, now.nanos(), latest, &mut usable);
-            self.nodes.choose(kind, &usable)
-        });
-        if let Some(held) = held {
-            self.start(now, row, held, Activity::Submit)?;
-            self.notify_starts(now, policy);
-            if let Order::Users(users) = &mut self.order {
-                users.started(entry.user);
-                self.end_walk(policy);
-            }
-        }
-        Ok(())
     }
 
     /// Whether no job of higher precedence waits in a partition that shares nodes with the job's.

@@ -95,6 +95,14 @@ impl Engine<'_> {
                         false => held,
                     }
                 };
+                if held.is_none() && self.preemption.is_on() {
+                    // It starts in a later pass, when what it preempts has ended.
+                    usable.copy_from(self.attempt(row, at).1);
+                    usable.keep(&available);
+                    let latest = now.nanos().saturating_add(self.planned_length(row));
+                    self.closed.keep_open(row, now.nanos(), latest, &mut usable);
+                    self.preempt(now, row, at, &usable);
+                }
                 match held {
                     Some(held) => {
                         self.start(now, row, held, Activity::Main)?;

@@ -14,11 +14,12 @@ mod node_space;
 mod nodes;
 mod options;
 mod outlook;
+mod preemption;
 mod queue;
 mod results;
 mod running;
 mod shapes;
 
 pub(in crate::jobs) use engine::Engine;
-pub use options::SlurmOptions;
-pub use results::{Activity, SlurmResults};
+pub use options::{PreemptType, SlurmOptions};
+pub use results::{Activity, Preemptions, SlurmResults};

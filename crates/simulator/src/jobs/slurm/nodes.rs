@@ -188,6 +188,11 @@ impl<'a> Nodes<'a> {
 
     /// Returns on which of these nodes Slurm puts a job now, if it fits.
     pub(super) fn choose(&self, kind: &Kind, nodes: &NodeSet) -> Option<Placements> {
+        self.choose_busy_first(kind, nodes, false)
+    }
+
+    /// The same, and whether nodes with jobs are taken first.
+    pub(super) fn choose_busy_first(&self, kind: &Kind, nodes: &NodeSet, busy_first: bool) -> Option<Placements> {
         if !self.has_processors(kind) {
             return None;
         }
@@ -195,7 +200,7 @@ impl<'a> Nodes<'a> {
             node,
             chunks: self.chunks_on(kind, node),
             processors: self.processors_on(node),
-            weight: 0,
+            weight: u8::from(busy_first && self.jobs_on(node) == 0),
         };
         choose(kind, self.with_room(kind, nodes), candidate, self.least_loaded)
     }

@@ -1,6 +1,15 @@
 //! Settings of Slurm's scheduler.
 
-use evenhand_model::Span;
+use evenhand_model::{PreemptMode, Span};
+
+/// Who may preempt whom (`PreemptType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreemptType {
+    /// `preempt/partition_prio`: jobs of partitions of a higher tier those of a lower one.
+    Partition,
+    /// `preempt/qos`: jobs of a QOS those of the QOS that it names.
+    Qos,
+}
 
 /// Settings of Slurm's scheduler; the default is that of release 22.05 with sched/backfill.
 ///
@@ -71,6 +80,18 @@ pub struct SlurmOptions {
     pub epilog: bool,
     /// Time from the end of a job to the instant at which its nodes are free; slurm.conf does not set it.
     pub completing: Span,
+    /// `PreemptType`: who may preempt whom; `None`: nobody.
+    pub preempt_type: Option<PreemptType>,
+    /// `PreemptMode`: what becomes of preempted jobs of partitions and QOS that set nothing; `Off`: no job is preempted.
+    pub preempt_mode: PreemptMode,
+    /// `PreemptExemptTime`: how long jobs run before they can be preempted.
+    pub preempt_exempt_time: Span,
+    /// `preempt_youngest_first`: whether the jobs that started last are preempted first.
+    pub preempt_youngest_first: bool,
+    /// `preempt_strict_order`: whether the order of preempted jobs is changed as little as possible.
+    pub preempt_strict_order: bool,
+    /// `preempt_reorder_count`: how often the order of preempted jobs is changed.
+    pub preempt_reorder_count: u32,
 }
 
 impl Default for SlurmOptions {
@@ -107,6 +128,12 @@ impl Default for SlurmOptions {
             complete_wait: Span::ZERO,
             epilog: false,
             completing: Span::ZERO,
+            preempt_type: None,
+            preempt_mode: PreemptMode::Off,
+            preempt_exempt_time: Span::ZERO,
+            preempt_youngest_first: false,
+            preempt_strict_order: false,
+            preempt_reorder_count: 1,
         }
     }
 }

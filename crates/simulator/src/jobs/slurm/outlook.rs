@@ -21,10 +21,10 @@ const LARGEST_GROUP: usize = 200;
 
 /// A running job's end as a plan expects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct End {
-    at: u64,
+pub(super) struct End {
+    pub(super) at: u64,
     row: u32,
-    slot: u32,
+    pub(super) slot: u32,
 }
 
 /// The ends of running jobs in the order of time, and what they leave free.
@@ -189,7 +189,7 @@ impl<'a> Outlook<'a> {
 }
 
 /// The ends of running jobs. A job beyond its limit ends when it is killed at the latest, or at once.
-fn expected_ends(engine: &Engine<'_>, now: u64) -> Vec<End> {
+pub(super) fn expected_ends(engine: &Engine<'_>, now: u64) -> Vec<End> {
     let options = &engine.options;
     let grace = options.over_time_limit.unwrap_or_default().nanos() + options.kill_wait.nanos();
     let end = |&(at, row, slot): &(u64, u32, u32)| End { at, row, slot };

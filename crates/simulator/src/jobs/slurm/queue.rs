@@ -1,16 +1,29 @@
 //! The order of the queue: by the priorities of jobs, or by a policy that chooses among users.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
 use evenhand_model::{Time, UserId};
 use evenhand_policies::{Job, Policy};
 
 use super::super::pending_jobs::{NO_ROW, PendingJobs};
+use crate::arrivals::SubmissionTimes;
 
 /// The place of a job: the tier of its partition, its priority, the second of its submission, its row.
 type Key = (u8, Reverse<u32>, u64, u32);
+
+/// When rows were submitted, or began to wait again after a preemption.
+pub(super) struct Times<'a> {
+    pub(super) log: SubmissionTimes<'a>,
+    pub(super) again: HashMap<u32, Time>,
+}
+
+impl Times<'_> {
+    pub(super) fn of(&self, row: u32) -> Time {
+        self.again.get(&row).copied().unwrap_or_else(|| self.log.of(row))
+    }
+}
 
 /// The waiting jobs in order.
 pub(super) enum Order {

@@ -25,6 +25,15 @@ impl Activity {
     }
 }
 
+/// How often running jobs were preempted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Preemptions {
+    /// And waited to run again; a job counts as often as that happened.
+    pub requeued: u64,
+    /// And ended.
+    pub cancelled: u64,
+}
+
 /// Results that only Slurm's scheduler has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlurmResults {
@@ -32,6 +41,8 @@ pub struct SlurmResults {
     pub started_by: Vec<Option<Activity>>,
     /// How many jobs were ended by their time limits.
     pub ended_by_limit: u64,
+    /// How often running jobs were preempted; `None` if none was.
+    pub preempted: Option<Preemptions>,
     /// How many jobs were submitted beyond a limit of submissions, which Slurm would have refused; `None` without such
     /// limits.
     pub beyond_submit_limits: Option<u64>,

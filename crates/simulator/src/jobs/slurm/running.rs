@@ -1,6 +1,8 @@
 //! Jobs that run: their start, their end, and what they used.
 
-use evenhand_model::{Span, Time};
+use std::ops::Range;
+
+use evenhand_model::{PreemptMode, Span, Time};
 use evenhand_policies::{Job, Policy};
 
 use super::super::Assignment;
@@ -11,7 +13,7 @@ use super::results::Activity;
 use crate::SimulationError;
 
 /// How often slurmctld looks for jobs beyond their limits.
-const LIMIT_SWEEP: u64 = 30 * SECOND;
+pub(super) const LIMIT_SWEEP: u64 = 30 * SECOND;
 
 /// A job that runs or completes.
 #[derive(Clone, Debug, Default)]
@@ -23,30 +25,46 @@ pub(super) struct Running {
     pub(super) expected: u64,
     pub(super) held: Placements,
     pub(super) completing: bool,
+    /// Of its end: an event of another one is void.
+    pub(super) id: u64,
+    /// Whether its limit ends it.
+    pub(super) is_killed: bool,
+    /// The job for which it ends, at once or when its grace is over.
+    pub(super) makes_way: Option<u32>,
+    /// What becomes of it then, unless it ends before.
+    pub(super) preempted: Option<PreemptMode>,
+    /// Its entries of [`Engine::placed`].
+    pub(super) placed: Range<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
-    /// The job of a slot ends.
-    End(u32),
+    /// The job of a slot ends, if this is still its end.
+    End(u32, u64),
     /// The nodes of a job that has ended are free.
     Release(u32),
+    /// A row that was preempted waits again, after the start of the row for which it made way.
+    Requeue(u32, u32),
 }
 
 impl<'a> Engine<'a> {
     /// Returns whether nodes have become free.
     pub(super) fn event(&mut self, now: Time, event: Event, policy: &mut dyn Policy) -> bool {
-        self.changes += 1;
         match event {
-            Event::End(slot) => {
+            Event::Requeue(..) => false,
+            Event::End(slot, id) if self.running[slot as usize].id != id => false,
+            Event::End(slot, _) => {
+                self.changes += 1;
                 let job = self.running[slot as usize].clone();
                 self.alive -= 1;
                 self.ends.remove(&(job.expected, job.row, slot));
                 self.count_use(&job, job.finish);
                 policy.finished(now, &self.running_job(&job));
                 self.limits.remove(job.row);
-                self.submitted.end(job.row);
-                self.pending.ended(now, job.row);
+                if self.preempted(now, &job) {
+                    self.submitted.end(job.row);
+                    self.pending.ended(now, job.row);
+                }
                 self.note_change(now);
                 let (completing, wait) = (self.options.completing, self.options.complete_wait);
                 let free = now.nanos().saturating_add(completing.nanos());
@@ -62,6 +80,7 @@ impl<'a> Engine<'a> {
                 true
             }
             Event::Release(slot) => {
+                self.changes += 1;
                 let job = &self.running[slot as usize];
                 self.ends.remove(&(job.expected, job.row, slot));
                 self.release(slot);
@@ -130,9 +149,21 @@ impl<'a> Engine<'a> {
         self.results.started_by[at] = Some(by);
         let kind = self.kind(row);
         self.nodes.take(kind, &held);
+        let first = self.placed.len();
         self.placed.extend(held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks, size: 0 }));
         let expected = now.nanos().saturating_add(self.planned_length(row));
-        let job = Running { row, start: now.nanos(), finish: finish.nanos(), expected, held, completing: false };
+        self.ids += 1;
+        let job = Running {
+            row,
+            start: now.nanos(),
+            finish: finish.nanos(),
+            expected,
+            held,
+            id: self.ids,
+            is_killed,
+            placed: first..self.placed.len(),
+            ..Running::default()
+        };
         let slot = self.unused.pop().unwrap_or_else(|| {
             self.running.push(Running::default());
             self.running.len() as u32 - 1
@@ -140,7 +171,7 @@ impl<'a> Engine<'a> {
         self.running[slot as usize] = job;
         self.ends.insert((expected, row, slot));
         self.changes += 1;
-        self.events.push(finish, Event::End(slot));
+        self.events.push(finish, Event::End(slot, self.ids));
         self.starts[at] = now.nanos();
         self.finishes[at] = finish.nanos();
         self.pending.take(row);
@@ -154,6 +185,7 @@ impl<'a> Engine<'a> {
         }
         self.done += 1;
         self.limits.add(row);
+        self.note_start_of_preemptor(now, row);
         self.started.push(slot);
         self.note_change(now);
         Ok((expected, slot))

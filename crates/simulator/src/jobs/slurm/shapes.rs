@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::pending_jobs::NO_ROW;
 
-/// The numbers of shapes: jobs of one kind, one time limit and one reservation have the same.
+/// The numbers of shapes: jobs of one kind, one time limit, one reservation and one QOS have the same.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shapes {
     /// By row.
@@ -16,10 +16,10 @@ pub(super) struct Shapes {
 }
 
 impl Shapes {
-    /// The shapes of rows, each given with its kind, its limit and the number of its reservation.
-    pub(super) fn new(rows: impl Iterator<Item = (u32, u64, Option<u32>)>) -> Shapes {
+    /// The shapes of rows, each given with its kind, its limit and the numbers of its reservation and of its QOS.
+    pub(super) fn new(rows: impl Iterator<Item = (u32, u64, Option<u32>, Option<u16>)>) -> Shapes {
         let mut shapes = Shapes::default();
-        let mut numbers: HashMap<(u32, u64, Option<u32>), u32> = HashMap::new();
+        let mut numbers: HashMap<(u32, u64, Option<u32>, Option<u16>), u32> = HashMap::new();
         for (row, key) in rows.enumerate() {
             let shape = *numbers.entry(key).or_insert_with(|| {
                 shapes.examples.push(row as u32);

@@ -2,7 +2,9 @@
 
 mod nodes;
 mod plan;
+mod preemption;
 
+use evenhand_model::PreemptMode;
 use evenhand_simulator::{Activity, SlurmOptions};
 
 /// Groups of nodes: how many, their CPUs and memory, and their properties.
@@ -25,6 +27,16 @@ pub(crate) struct Partition {
     pub(crate) max_user_jobs: Option<u32>,
     pub(crate) max_jobs: Option<u32>,
     pub(crate) properties: Vec<&'static str>,
+    pub(crate) preempted: Preempted,
+}
+
+/// How jobs are preempted; times in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Preempted {
+    pub(crate) mode: Option<PreemptMode>,
+    pub(crate) grace: u64,
+    /// Of a QOS: how long they run before.
+    pub(crate) exempt: Option<u64>,
 }
 
 /// What the jobs of an account may hold: CPUs, and how many they may be; all together or each user by itself.
@@ -103,6 +115,8 @@ pub(crate) struct SlurmWorld {
     pub(crate) accounts: [AccountLimit; 2],
     /// By QOS.
     pub(crate) qos: [AccountLimit; 2],
+    /// By QOS; jobs of the second preempt those of the first.
+    pub(crate) preempted: [Preempted; 2],
     pub(crate) reservations: Vec<ClosedNodes>,
     pub(crate) outages: Vec<ClosedNodes>,
     pub(crate) jobs: Vec<SlurmJob>,
@@ -142,6 +156,9 @@ struct Runs {
     limit: u64,
     on: Vec<usize>,
     ended: bool,
+    /// The job for which it ends, and what becomes of it then.
+    makes_way: Option<usize>,
+    preempted: Option<PreemptMode>,
 }
 
 #[derive(Debug)]
@@ -151,6 +168,8 @@ pub(crate) struct SlurmFound {
     pub(crate) started_by: Vec<Option<Activity>>,
     /// How many were submitted beyond a limit.
     pub(crate) beyond: u64,
+    pub(crate) requeued: u64,
+    pub(crate) cancelled: u64,
     /// By job: its nodes, ascending.
     pub(crate) nodes: Vec<Vec<usize>>,
 }
@@ -163,6 +182,11 @@ pub(crate) struct SlurmReferenceModel<'a> {
     found: SlurmFound,
     running: Vec<Runs>,
     waiting: Vec<usize>,
+    /// Jobs that were preempted, each after the earliest time at which it waits again, and before the job that must have
+    /// started by then.
+    again: Vec<(u64, usize, usize)>,
+    /// By job: since when it waits.
+    since: Vec<u64>,
     priority: Vec<u32>,
     /// By user: the CPUs of its running jobs at the last update of priorities.
     held: Vec<u64>,
@@ -193,10 +217,14 @@ impl<'a> SlurmReferenceModel<'a> {
                 finishes: vec![None; n],
                 started_by: vec![None; n],
                 beyond: 0,
+                requeued: 0,
+                cancelled: 0,
                 nodes: vec![Vec::new(); n],
             },
             running: Vec::new(),
             waiting: Vec::new(),
+            again: Vec::new(),
+            since: world.jobs.iter().map(|j| j.submit).collect(),
             priority: vec![0; n],
             held: vec![0; 16],
             asked: None,
@@ -212,7 +240,8 @@ impl<'a> SlurmReferenceModel<'a> {
         let mut t = self.world.jobs.first().map_or(0, |j| j.submit);
         loop {
             self.second(t);
-            if t >= last && self.waiting.is_empty() && self.running.iter().all(|r| r.ended) {
+            let is_idle = self.waiting.is_empty() && self.again.is_empty();
+            if t >= last && is_idle && self.running.iter().all(|r| r.ended) {
                 return self.found;
             }
             t += 1;
@@ -220,10 +249,10 @@ impl<'a> SlurmReferenceModel<'a> {
         }
     }
 
-    fn second(&mut self, t: u64) {
+    /// Ends jobs and frees their nodes; whether any become free.
+    fn free_nodes(&mut self, t: u64) -> bool {
         let o = self.world.options;
         let completing = secs(o.completing);
-        let mut released = false;
         for at in 0..self.running.len() {
             let r = &mut self.running[at];
             if !r.ended && r.finish == t {
@@ -232,20 +261,45 @@ impl<'a> SlurmReferenceModel<'a> {
                 if completing > 0 {
                     self.completing_until = t + completing.min(secs(o.complete_wait));
                 }
+                if let (job, Some(mode), Some(other)) = (r.job, r.preempted, r.makes_way) {
+                    self.note_preempted(t, job, mode, other);
+                }
             }
         }
         let before = self.running.len();
         self.running.retain(|r| r.finish + completing > t);
-        if self.running.len() < before {
-            (released, self.changed) = (true, self.changed.or(Some(t)));
+        let released = self.running.len() < before;
+        if released {
+            self.changed = self.changed.or(Some(t));
         }
+        released
+    }
+
+    /// What follows when nodes have become free.
+    fn after_release(&mut self, t: u64, released: bool) {
+        let o = self.world.options;
+        if released {
+            if o.defer || !o.epilog { self.asked = self.asked.or(Some(t)) } else { self.main_pass(t, false) }
+        }
+    }
+
+    fn second(&mut self, t: u64) {
+        let o = self.world.options;
+        let released = self.free_nodes(t);
         let closed = || self.world.outages.iter().chain(&self.world.reservations);
         let first = self.world.jobs.first().map_or(0, |j| j.submit);
         if t > first && closed().any(|c| c.from == t || c.to == t) {
             (self.asked, self.changed) = (self.asked.or(Some(t)), self.changed.or(Some(t)));
         }
-        if released {
-            if o.defer || !o.epilog { self.asked = self.asked.or(Some(t)) } else { self.main_pass(t, false) }
+        self.after_release(t, released);
+        let starts = &self.found.starts;
+        let is_due = |(at, _, other): &(u64, usize, usize)| *at <= t && starts[*other].is_some_and(|start| start < t);
+        let mut again: Vec<usize> = self.again.iter().filter(|one| is_due(one)).map(|(_, job, _)| *job).collect();
+        self.again.retain(|one| !is_due(one));
+        again.sort_unstable();
+        for job in again {
+            self.since[job] = t;
+            self.enqueue(t, job);
         }
         for job in 0..self.world.jobs.len() {
             if self.world.jobs[job].submit == t && !self.refused[job] {
@@ -273,6 +327,11 @@ impl<'a> SlurmReferenceModel<'a> {
             (self.last_backfill, self.changed) = (t, None);
             self.backfill(t);
         }
+        // Jobs that were preempted end at once.
+        while self.running.iter().any(|r| !r.ended && r.finish == t) {
+            let released = self.free_nodes(t);
+            self.after_release(t, released);
+        }
     }
 
     fn cpus_held(&self, user: usize) -> u64 {
@@ -282,14 +341,15 @@ impl<'a> SlurmReferenceModel<'a> {
 
     fn priority_of(&self, t: u64, job: usize) -> u32 {
         let j = &self.world.jobs[job];
-        priority(t - j.submit, j.amounts[0], self.held[j.user])
+        priority(t - self.since[job], j.amounts[0], self.held[j.user])
     }
 
     /// Whether as many jobs of one of its limits wait or run as may.
     fn is_beyond(&self, job: usize) -> bool {
         let j = &self.world.jobs[job];
         let running = self.running.iter().filter(|r| !r.ended).map(|r| r.job);
-        let others: Vec<&SlurmJob> = running.chain(self.waiting.iter().copied()).map(|k| &self.world.jobs[k]).collect();
+        let waiting = self.waiting.iter().copied().chain(self.again.iter().map(|(_, k, _)| *k));
+        let others: Vec<&SlurmJob> = running.chain(waiting).map(|k| &self.world.jobs[k]).collect();
         let reached = |limit: &AccountLimit, same: &dyn Fn(&SlurmJob) -> bool| {
             let counts = |o: &&&SlurmJob| same(o) && limit.binds(o) && (!limit.each_user || o.user == j.user);
             limit.binds(j)
@@ -300,11 +360,15 @@ impl<'a> SlurmReferenceModel<'a> {
             || j.qos.is_some_and(|qos| reached(&self.world.qos[qos], &|o| o.qos == Some(qos)))
     }
 
-    fn submit(&mut self, t: u64, job: usize) {
-        self.found.beyond += u64::from(self.is_beyond(job));
+    fn enqueue(&mut self, t: u64, job: usize) {
         self.priority[job] = self.priority_of(t, job);
         self.waiting.push(job);
         (self.asked, self.changed) = (self.asked.or(Some(t)), self.changed.or(Some(t)));
+    }
+
+    fn submit(&mut self, t: u64, job: usize) {
+        self.found.beyond += u64::from(self.is_beyond(job));
+        self.enqueue(t, job);
         if !self.world.options.at_submission
             || self.world.options.defer
             || t < self.completing_until
@@ -331,18 +395,27 @@ impl<'a> SlurmReferenceModel<'a> {
         if before.iter().any(blocks) {
             return;
         }
-        for p in self.attempts(job) {
-            let mut nodes = self.tried_on(job, p);
-            nodes.retain(|&n| self.is_up(t, n) && self.is_open(job, n, t, t + self.length(job)));
-            if let Some(on) = self.choose(job, &nodes, &self.running, false) {
+        let open = |p: usize| {
+            let until = t + self.length(job);
+            let nodes = self.tried_on(job, p).into_iter();
+            nodes.filter(|&n| self.is_up(t, n) && self.is_open(job, n, t, until)).collect::<Vec<usize>>()
+        };
+        let tried: Vec<(usize, Vec<usize>)> = self.attempts(job).into_iter().map(|p| (p, open(p))).collect();
+        for (_, nodes) in &tried {
+            if let Some(on) = self.choose(job, nodes, &self.running, false) {
                 self.start(t, job, on, Activity::Submit);
+                return;
+            }
+        }
+        for (p, nodes) in &tried {
+            if self.preempt(t, job, *p, nodes).is_some() {
                 return;
             }
         }
     }
 
     fn is_young(&self, t: u64, job: usize) -> bool {
-        t - self.world.jobs[job].submit < secs(self.world.options.bf_min_age_reserve)
+        t - self.since[job] < secs(self.world.options.bf_min_age_reserve)
     }
 
     fn reserves_nothing(&self, t: u64, job: usize) -> bool {
@@ -446,18 +519,18 @@ impl<'a> SlurmReferenceModel<'a> {
         let tier = |j: usize| -self.world.partitions[self.partition(j)].tier;
         let mut waiting = self.waiting.clone();
         match self.world.order {
-            OrderBy::Fifo => waiting.sort_by_key(|&j| (tier(j), jobs[j].submit, j)),
             OrderBy::Priorities => {
-                waiting.sort_by_key(|&j| (tier(j), std::cmp::Reverse(self.priority[j]), jobs[j].submit, j));
+                waiting.sort_by_key(|&j| (tier(j), std::cmp::Reverse(self.priority[j]), self.since[j], j));
             }
-            OrderBy::Drf => {
+            _ => {
                 let total = |r: usize| self.has.iter().map(|h| h[r]).sum::<u64>();
                 let share = |user: usize, r: usize| {
                     let mine =
                         self.running.iter().filter(|x| !x.ended).map(|x| &jobs[x.job]).filter(|j| j.user == user);
                     mine.map(|j| j.amounts[r]).sum::<u64>() * total(1 - r)
                 };
-                let dominant = |user: usize| share(user, 0).max(share(user, 1));
+                let is_fifo = self.world.order == OrderBy::Fifo;
+                let dominant = |user: usize| if is_fifo { 0 } else { share(user, 0).max(share(user, 1)) };
                 waiting.sort_unstable();
                 let mut order = Vec::new();
                 while !waiting.is_empty() {
@@ -467,7 +540,7 @@ impl<'a> SlurmReferenceModel<'a> {
                         tier(j) == top
                             && !waiting.iter().any(|&k| k < j && jobs[k].user == jobs[j].user && tier(k) == top)
                     });
-                    let next = firsts.min_by_key(|&j| (dominant(jobs[j].user), jobs[j].submit, j)).unwrap();
+                    let next = firsts.min_by_key(|&j| (dominant(jobs[j].user), self.since[j], j)).unwrap();
                     order.push(next);
                     waiting.retain(|&j| j != next);
                 }
@@ -511,7 +584,11 @@ impl<'a> SlurmReferenceModel<'a> {
                 let fits_beside_reservations = self.choose(job, &usable, &self.running, false).is_some();
                 let until = t + self.length(job);
                 usable.retain(|&n| self.is_open(job, n, t, until));
-                match self.choose(job, &usable, &self.running, false) {
+                let chosen = self.choose(job, &usable, &self.running, false);
+                if chosen.is_none() {
+                    self.preempt(t, job, p, &usable);
+                }
+                match chosen {
                     Some(on) => {
                         self.start(t, job, on, Activity::Main);
                         starts += 1;
@@ -554,7 +631,16 @@ impl<'a> SlurmReferenceModel<'a> {
         let mut nodes = on.clone();
         nodes.sort_unstable();
         self.found.nodes[job] = nodes;
-        self.running.push(Runs { job, start: t, finish, limit: self.length(job), on, ended: false });
+        self.running.push(Runs {
+            job,
+            start: t,
+            finish,
+            limit: self.length(job),
+            on,
+            ended: false,
+            makes_way: None,
+            preempted: None,
+        });
         self.waiting.retain(|&j| j != job);
         self.changed = self.changed.or(Some(t));
     }

@@ -35,9 +35,21 @@ impl SlurmReferenceModel<'_> {
                     continue;
                 }
                 let nodes = self.tried_on(job, p);
-                let plan = self.plan(t, window_end, job, &nodes, &reservations, &mut is_tested);
-                let Some((start, on)) = plan else { continue };
-                if start <= t {
+                let plan = self.plan(t, window_end, (job, p), &nodes, &reservations, &mut is_tested);
+                let Some((start, mut on)) = plan else { continue };
+                let mut is_now = start <= t;
+                if is_now {
+                    let intervals = self.intervals(t, window_end, &reservations);
+                    let until = t + self.length(job);
+                    let is_free = |n: usize| intervals.iter().filter(|i| i.0 <= until).all(|i| !i.2.contains(&n));
+                    let mut open = nodes.clone();
+                    open.retain(|&n| is_free(n) && self.is_up(t, n) && self.is_open(job, n, t, until));
+                    if self.choose(job, &open, &self.running, false).is_none() {
+                        on = self.preempt(t, job, p, &open).unwrap();
+                        is_now = false;
+                    }
+                }
+                if is_now {
                     if o.whole_nodes {
                         reservations.push(self.reservation(t, job, &on));
                     }
@@ -88,7 +100,7 @@ impl SlurmReferenceModel<'_> {
         &self,
         t: u64,
         window_end: u64,
-        job: usize,
+        (job, partition): (usize, usize),
         of_partition: &[usize],
         reservations: &[Reservation],
         is_tested: &mut bool,
@@ -120,7 +132,7 @@ impl SlurmReferenceModel<'_> {
                 continue;
             }
             *is_tested = true;
-            let Some((found, on)) = self.will_run(t, job, &nodes) else {
+            let Some((found, on)) = self.will_run(t, job, partition, &nodes) else {
                 at = later?;
                 continue;
             };
@@ -149,8 +161,23 @@ impl SlurmReferenceModel<'_> {
         ends.chain(begin).min()
     }
 
-    fn will_run(&self, t: u64, job: usize, nodes: &[usize]) -> Option<(u64, Vec<usize>)> {
+    fn will_run(&self, t: u64, job: usize, partition: usize, nodes: &[usize]) -> Option<(u64, Vec<usize>)> {
         if let Some(on) = self.choose(job, nodes, &self.running, false) {
+            return Some((t, on));
+        }
+        let preemptable = self.preemptable(t, job, partition);
+        self.start_without(t, job, &preemptable, nodes)
+    }
+
+    /// When a job can start on these nodes beside running jobs, and where.
+    pub(super) fn will_run_beside(
+        &self,
+        t: u64,
+        job: usize,
+        nodes: &[usize],
+        mut left: Vec<Runs>,
+    ) -> Option<(u64, Vec<usize>)> {
+        if let Some(on) = self.choose(job, nodes, &left, false) {
             return Some((t, on));
         }
         let o = self.world.options;
@@ -159,7 +186,6 @@ impl SlurmReferenceModel<'_> {
             let at = if r.ended { r.finish + secs(o.completing) } else { r.start + r.limit };
             if at > t { at } else { (at + grace).max(t + 1) }
         };
-        let mut left = self.running.clone();
         let meets = |r: &&Runs| r.on.iter().any(|n| nodes.contains(n));
         let mut relevant: Vec<Runs> = left.iter().filter(meets).cloned().collect();
         relevant.sort_by_key(|r| (end(r), r.job));

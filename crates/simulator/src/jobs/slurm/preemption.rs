@@ -1,0 +1,323 @@
+//! Preemption: running jobs that make way for others (preempt/partition_prio and preempt/qos).
+
+use std::cmp::{Ordering, Reverse};
+
+use evenhand_model::{Detail, NO_TIME, PreemptMode, Span, Time, Workload};
+
+use super::super::kind::Kind;
+use super::super::machine_state::Placements;
+use super::super::site::{Preemptable, Site};
+use super::engine::{Engine, SECOND};
+use super::node_set::NodeSet;
+use super::nodes::Nodes;
+use super::options::{PreemptType, SlurmOptions};
+use super::outlook::expected_ends;
+use super::running::{Event, LIMIT_SWEEP, Running};
+
+/// After its end a job that is requeued waits so long before it can start (`DEFAULT_EXPIRATION_WINDOW`, and a second).
+const REQUEUE_DELAY: u64 = 121 * SECOND;
+/// The first groups of ends span so much time.
+const FIRST_GROUP: u64 = 30 * SECOND;
+/// How many ends a group has at most.
+const LARGEST_GROUP: usize = 200;
+
+/// Who may preempt whom, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Preemption {
+    by: Option<PreemptType>,
+    /// By row: the number of its QOS; empty if no job has one that the site describes.
+    qos_of: Vec<Option<u16>>,
+    qos: Vec<Preemptable>,
+    /// By QOS: whether it preempts each of them.
+    preempts: Vec<Vec<bool>>,
+    /// By partition, the first for jobs in none.
+    partitions: Vec<Preemptable>,
+    mode: PreemptMode,
+    exempt_time: Span,
+}
+
+impl Preemption {
+    pub(super) fn new(site: &Site, workload: &Workload, options: &SlurmOptions) -> Preemption {
+        let by = options.preempt_type.filter(|_| options.preempt_mode != PreemptMode::Off);
+        let number = |name: &String| site.qos.iter().position(|(qos, ..)| qos == name).map(|at| at as u16);
+        let named: Vec<Option<u16>> = workload.details(Detail::Qos).iter().map(number).collect();
+        let qos_of = match by.is_some() && named.iter().any(Option::is_some) {
+            true => (0..workload.len()).map(|row| named[workload.detail_id(Detail::Qos, row)? as usize]).collect(),
+            false => Vec::new(),
+        };
+        let preempts = site
+            .qos
+            .iter()
+            .map(|(_, _, names)| site.qos.iter().map(|(other, ..)| names.iter().any(|name| name == other)).collect());
+        let none = Preemptable { rank: 0, mode: None, grace: Span::ZERO, exempt: None };
+        Preemption {
+            by,
+            qos_of,
+            qos: site.qos.iter().map(|(_, rules, _)| *rules).collect(),
+            preempts: preempts.collect(),
+            partitions: std::iter::once(none).chain(site.queues.iter().map(|queue| queue.preemptable)).collect(),
+            mode: options.preempt_mode,
+            exempt_time: options.preempt_exempt_time,
+        }
+    }
+
+    /// Whether any job may preempt another.
+    pub(super) fn is_on(&self) -> bool {
+        self.by.is_some()
+    }
+
+    /// The number of a job's QOS, for what depends on it.
+    pub(super) fn qos_number(&self, row: u32) -> Option<u16> {
+        self.qos_of.get(row as usize).copied().flatten()
+    }
+
+    fn of_qos(&self, row: u32) -> Option<&Preemptable> {
+        self.qos_number(row).map(|number| &self.qos[usize::from(number)])
+    }
+
+    /// The rules of a job of a partition, by what decides who preempts.
+    fn rules(&self, row: u32, partition: usize) -> Option<&Preemptable> {
+        match self.by? {
+            PreemptType::Partition => Some(&self.partitions[partition]),
+            PreemptType::Qos => self.of_qos(row),
+        }
+    }
+
+    /// Whether a job that is tried in a partition may preempt one of another partition.
+    fn may(&self, (row, partition): (u32, usize), (other, of_other): (u32, usize)) -> bool {
+        match self.by {
+            None => false,
+            Some(PreemptType::Partition) => self.partitions[partition].rank > self.partitions[of_other].rank,
+            Some(PreemptType::Qos) => {
+                let numbers = self.qos_number(row).zip(self.qos_number(other));
+                numbers.is_some_and(|(qos, of_other)| self.preempts[usize::from(qos)][usize::from(of_other)])
+            }
+        }
+    }
+
+    fn mode(&self, row: u32, partition: usize) -> PreemptMode {
+        self.rules(row, partition).and_then(|rules| rules.mode).unwrap_or(self.mode)
+    }
+
+    /// How long a job runs before it can be preempted.
+    fn exempt_time(&self, row: u32) -> Span {
+        self.of_qos(row).and_then(|rules| rules.exempt).unwrap_or(self.exempt_time)
+    }
+}
+
+impl<'a> Engine<'a> {
+    /// The running jobs that a job may preempt in the partition at a place of its list, by slot, those first that are
+    /// preempted first.
+    pub(super) fn preemptable(&self, now: u64, row: u32, place: usize) -> Vec<u32> {
+        let rules = &self.preemption;
+        if !rules.is_on() {
+            return Vec::new();
+        }
+        let (partition, _) = self.attempt(row, place);
+        let is_preemptable = |job: &Running| {
+            let of_job = self.attempt(job.row, 0).0;
+            let is_exempt = now < job.start.saturating_add(rules.exempt_time(job.row).nanos());
+            let is_near = || job.held.iter().any(|(node, _)| self.partitions[partition].contains(node));
+            rules.may((row, partition), (job.row, of_job))
+                && rules.mode(job.row, of_job) != PreemptMode::Off
+                && !is_exempt
+                && is_near()
+        };
+        let slots = self.ends.iter().map(|(_, _, slot)| *slot);
+        let mut found: Vec<u32> = slots
+            .filter(|slot| {
+                let job = &self.running[*slot as usize];
+                // One that is about to end now has no longer to be preempted.
+                !job.completing && job.finish > now && is_preemptable(job)
+            })
+            .collect();
+        let job = |slot: &u32| &self.running[*slot as usize];
+        match self.options.preempt_youngest_first {
+            true => found.sort_by_key(|slot| (Reverse(job(slot).start), job(slot).row)),
+            false => found.sort_by_key(|slot| {
+                let job = job(slot);
+                let rank = rules.rules(job.row, self.attempt(job.row, 0).0).map_or(0, |rules| rules.rank);
+                (rank, nodes_of(job), job.row)
+            }),
+        }
+        found
+    }
+
+    /// Whether there are jobs that a job may preempt, running or not.
+    pub(super) fn may_preempt(&self, row: u32) -> bool {
+        let rules = &self.preemption;
+        let rank = |place: usize| rules.partitions[self.attempt(row, place).0].rank;
+        match rules.by {
+            None => false,
+            Some(PreemptType::Partition) => {
+                let lowest = rules.partitions.iter().map(|partition| partition.rank).min();
+                (0..self.attempts_of(row)).any(|place| Some(rank(place)) > lowest)
+            }
+            Some(PreemptType::Qos) => {
+                rules.qos_number(row).is_some_and(|qos| rules.preempts[usize::from(qos)].contains(&true))
+            }
+        }
+    }
+
+    /// Ends running jobs so that a job fits on these nodes on which it does not fit now. Returns where it then fits; `None`
+    /// if it would not fit without all that it may preempt.
+    pub(super) fn preempt(&mut self, now: Time, row: u32, place: usize, nodes: &NodeSet) -> Option<Placements> {
+        let candidates = self.preemptable(now.nanos(), row, place);
+        let (victims, held) = self.victims(self.kind(row), nodes, candidates)?;
+        victims.into_iter().for_each(|slot| self.make_way(now, slot, row));
+        Some(held)
+    }
+
+    /// Which of the candidates end, and where a job fits without them (`_run_now` of select/cons_tres).
+    ///
+    /// Candidates are taken away one after the other until the job fits. Then they are reordered, so that those come first
+    /// that had most of its nodes, and taken away anew; so often as the settings say.
+    fn victims(&self, kind: &Kind, nodes: &NodeSet, mut candidates: Vec<u32>) -> Option<(Vec<u32>, Placements)> {
+        let held_of = |slot: u32| &self.running[slot as usize].held;
+        let mut round = 0;
+        loop {
+            round += 1;
+            let mut free = self.nodes.clone();
+            let (last, chosen) = candidates.iter().enumerate().find_map(|(at, slot)| {
+                free.give(self.kind(self.running[*slot as usize].row), held_of(*slot));
+                Some((at, free.choose(kind, nodes)?))
+            })?;
+            let shared = |slot: u32| chosen.iter().filter(|(n, _)| held_of(slot).iter().any(|(m, _)| m == *n)).count();
+            if round > u64::from(self.options.preempt_reorder_count) + 1 || candidates.len() as u64 <= round {
+                candidates.truncate(last + 1);
+                candidates.retain(|slot| shared(*slot) > 0);
+                return Some((candidates, chosen));
+            }
+            if self.options.preempt_strict_order {
+                candidates[..=last].rotate_right(1);
+                continue;
+            }
+            let mut usable: Vec<(usize, u32)> = candidates
+                .iter()
+                .enumerate()
+                .map(|(at, slot)| match at.cmp(&last) {
+                    Ordering::Less => (shared(*slot), *slot),
+                    Ordering::Equal => (usize::MAX, *slot),
+                    Ordering::Greater => (0, *slot),
+                })
+                .collect();
+            usable.sort_by_key(|(usable, _)| Reverse(*usable));
+            candidates = usable.into_iter().map(|(_, slot)| slot).collect();
+        }
+    }
+
+    /// Makes a running job end now, or when its grace is over.
+    fn make_way(&mut self, now: Time, slot: u32, preemptor: u32) {
+        let job = &self.running[slot as usize];
+        if job.makes_way.is_some() {
+            return;
+        }
+        let (row, partition) = (job.row, self.attempt(job.row, 0).0);
+        let grace = self.preemption.rules(row, partition).map_or(Span::ZERO, |rules| rules.grace).nanos();
+        let mode = self.preemption.mode(row, partition);
+        let latest = now.nanos().saturating_add(grace);
+        let end = if grace == 0 { latest } else { latest.div_ceil(LIMIT_SWEEP).saturating_mul(LIMIT_SWEEP) };
+        let job = &mut self.running[slot as usize];
+        job.makes_way = Some(preemptor);
+        self.changes += 1;
+        self.ends.remove(&(job.expected, row, slot));
+        job.expected = job.expected.min(latest);
+        self.ends.insert((job.expected, row, slot));
+        if end >= job.finish {
+            return;
+        }
+        self.results.ended_by_limit -= u64::from(job.is_killed);
+        (job.finish, job.is_killed, job.preempted) = (end, false, Some(mode));
+        self.finishes[row as usize] = end;
+        self.ids += 1;
+        job.id = self.ids;
+        self.events.push(Time::from_nanos(end), Event::End(slot, job.id));
+    }
+
+    /// What becomes of a job that has ended because it made way: whether it is over.
+    pub(super) fn preempted(&mut self, now: Time, job: &Running) -> bool {
+        let Some(mode) = job.preempted else { return true };
+        let counts = self.results.preempted.get_or_insert_default();
+        if mode == PreemptMode::Cancel {
+            counts.cancelled += 1;
+            return true;
+        }
+        counts.requeued += 1;
+        let at = job.row as usize;
+        (self.starts[at], self.finishes[at]) = (NO_TIME, NO_TIME);
+        self.results.started_by[at] = None;
+        self.stale.push(job.placed.clone());
+        self.done -= 1;
+        self.requeues += 1;
+        let again = Event::Requeue(job.row, job.makes_way.unwrap_or(job.row));
+        self.events.push(Time::from_nanos(now.nanos().saturating_add(REQUEUE_DELAY)), again);
+        false
+    }
+
+    /// Whether a preempted job can wait again: only when the one for which it made way has started, which could otherwise
+    /// preempt it again and again, as long as others take the nodes.
+    pub(super) fn may_wait_again(&mut self, row: u32, preemptor: u32) -> bool {
+        let has_started = self.starts[preemptor as usize] != NO_TIME;
+        if !has_started {
+            self.made_way.entry(preemptor).or_default().push(row);
+        }
+        has_started
+    }
+
+    /// Lets the jobs that made way for one that starts wait again.
+    pub(super) fn note_start_of_preemptor(&mut self, now: Time, row: u32) {
+        for other in self.made_way.remove(&row).unwrap_or_default() {
+            self.events.push(Time::from_nanos(now.nanos().saturating_add(SECOND)), Event::Requeue(other, row));
+        }
+    }
+
+    /// When a job can start on these nodes that may preempt `candidates`, without which all is tried, and where.
+    pub(super) fn start_without(
+        &self,
+        now: u64,
+        kind: &Kind,
+        candidates: &[u32],
+        nodes: &NodeSet,
+    ) -> Option<(u64, Placements)> {
+        let mut free = self.nodes.clone();
+        let take_away = |slot: u32, free: &mut Nodes<'a>| {
+            let job = &self.running[slot as usize];
+            free.give(self.kind(job.row), &job.held);
+        };
+        candidates.iter().for_each(|slot| take_away(*slot, &mut free));
+        if let Some(held) = free.choose(kind, nodes) {
+            return Some((now, held));
+        }
+        let meets = |slot: u32| self.running[slot as usize].held.iter().any(|(node, _)| nodes.contains(node));
+        let others: Vec<(u64, u32)> = expected_ends(self, now)
+            .into_iter()
+            .map(|end| (end.at, end.slot))
+            .filter(|(_, slot)| !candidates.contains(slot) && meets(*slot))
+            .collect();
+        let (mut window, mut taken) = (FIRST_GROUP, 0);
+        while let Some(&(first, _)) = others.get(taken) {
+            let until = (first / FIRST_GROUP * FIRST_GROUP).saturating_add(window);
+            let group = others[taken..].iter().take(LARGEST_GROUP).enumerate();
+            let size = group.take_while(|(at, (end, _))| *at == 0 || *end <= until).count();
+            others[taken..taken + size].iter().for_each(|(_, slot)| take_away(*slot, &mut free));
+            taken += size;
+            window = match self.options.bf_window_linear {
+                Some(step) => window.saturating_add(step.nanos()),
+                None => window.saturating_mul(2),
+            };
+            if let Some(held) = free.choose_busy_first(kind, nodes, self.options.bf_busy_nodes) {
+                let is_used = |slot: u32| {
+                    self.running[slot as usize].held.iter().any(|(node, _)| held.iter().any(|(own, _)| own == node))
+                };
+                let last = others[..taken].iter().rev().find(|(_, slot)| is_used(*slot));
+                return Some((last.map_or(now, |(end, _)| *end), held));
+            }
+        }
+        None
+    }
+}
+
+/// On how many nodes a job is, as far as it counts.
+fn nodes_of(job: &Running) -> usize {
+    job.held.iter().count().min(0xffff)
+}

@@ -1,0 +1,90 @@
+//! What qualities of service preempt.
+
+use evenhand_model::{Cluster, QualityOfService, preempted_by_themselves};
+
+use super::qos::Qos;
+use super::scheduler_settings::preempt_mode;
+use crate::parse_values::{Limit, number};
+
+/// Columns that say what is preempted, and how.
+const COLUMNS: [&str; 4] = ["Preempt", "PreemptMode", "PreemptExemptTime", "GraceTime"];
+
+/// Gives a cluster the qualities of service that preempt or are preempted. Returns `rest`, the qualities of service with
+/// what a simulation has not followed so far, without what it then follows.
+///
+/// Names that no QOS has are left out, and so are circles: those in one preempt nothing.
+pub fn preemption_of_qos(cluster: &mut Cluster, all: &[Qos], mut rest: Vec<Qos>) -> Vec<Qos> {
+    let of = |qos: &Qos, column: &str| {
+        let found = qos.settings.iter().find(|(name, _)| name.eq_ignore_ascii_case(column));
+        found.map(|(_, value)| value.clone())
+    };
+    if !all.iter().any(|qos| COLUMNS.iter().any(|column| of(qos, column).is_some())) {
+        return rest;
+    }
+    let named = |name: &str| all.iter().find(|qos| qos.name.eq_ignore_ascii_case(name.trim()));
+    for qos in all {
+        if cluster.qos.iter().any(|known| known.name == qos.name) {
+            continue;
+        }
+        let names = of(qos, "Preempt").unwrap_or_default();
+        let time = |column: &str| of(qos, column).and_then(|value| Limit::parse(&value)).and_then(Limit::span);
+        cluster.qos.push(QualityOfService {
+            name: qos.name.clone(),
+            priority: of(qos, "Priority")
+                .and_then(|value| number(&value))
+                .map_or(0, |n| n.min(u64::from(u32::MAX)) as u32),
+            preempts: names.split(',').filter_map(named).map(|other| other.name.clone()).collect(),
+            preempt_mode: of(qos, "PreemptMode").and_then(|value| preempt_mode(&value)),
+            preempt_exempt_time: time("PreemptExemptTime"),
+            grace_time: time("GraceTime").unwrap_or_default(),
+        });
+    }
+    let circles = preempted_by_themselves(&cluster.qos);
+    cluster.qos.iter_mut().filter(|qos| circles.contains(&qos.name)).for_each(|qos| qos.preempts.clear());
+    for qos in &mut rest {
+        qos.settings.retain(|(column, value)| match column.to_ascii_lowercase().as_str() {
+            "preempt" | "preemptexempttime" | "gracetime" => false,
+            "preemptmode" => preempt_mode(value).is_none(),
+            _ => true,
+        });
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use evenhand_model::{PreemptMode, Span};
+
+    use super::super::qos::parse_qos;
+    use super::*;
+
+    #[test]
+    fn what_preempts_and_is_preempted_is_followed() {
+        let text = "Name|Priority|GraceTime|Preempt|PreemptExemptTime|PreemptMode\nhigh|10||LOW,none||\nlow|0|00:00:30||00:05:00|requeue\n\
+            a|0||b||\nb|0||a,low||suspend\n";
+        let qos = parse_qos(text).unwrap();
+        let mut cluster = Cluster::default();
+        let rest = preemption_of_qos(&mut cluster, &qos, qos.clone());
+        let of = |name: &str| QualityOfService { name: name.into(), ..QualityOfService::default() };
+        assert_eq!(
+            cluster.qos,
+            [
+                QualityOfService { priority: 10, preempts: vec!["low".into()], ..of("high") },
+                QualityOfService {
+                    preempt_mode: Some(PreemptMode::Requeue),
+                    preempt_exempt_time: Some(Span::from_secs(300)),
+                    grace_time: Span::from_secs(30),
+                    ..of("low")
+                },
+                of("a"),
+                of("b"),
+            ]
+        );
+        let left: Vec<&str> = rest.iter().flat_map(|qos| &qos.settings).map(|(column, _)| column.as_str()).collect();
+        assert_eq!(left, ["Priority", "PreemptMode"]);
+        let none = parse_qos("Name|Priority\nhigh|10\n").unwrap();
+        let mut cluster = Cluster::default();
+        assert_eq!(preemption_of_qos(&mut cluster, &none, none.clone()), none);
+        assert_eq!(cluster.qos, []);
+    }
+}
