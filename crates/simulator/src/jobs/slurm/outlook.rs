@@ -13,11 +13,12 @@ use super::choice::{Candidate, choose};
 use super::engine::{Engine, SECOND};
 use super::node_set::NodeSet;
 use super::nodes::Nodes;
+use super::options::SlurmOptions;
 
 /// The first groups of ends span so much time.
-const FIRST_GROUP: u64 = 30 * SECOND;
+pub(super) const FIRST_GROUP: u64 = 30 * SECOND;
 /// How many ends a group has at most.
-const LARGEST_GROUP: usize = 200;
+pub(super) const LARGEST_GROUP: usize = 200;
 
 /// A running job's end as a plan expects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,10 +166,7 @@ impl<'a> Outlook<'a> {
                 let goes_on = next.is_some_and(|(at, _)| ends[at].at <= first.saturating_add(window));
                 if !goes_on || size == LARGEST_GROUP {
                     group = None;
-                    window = match engine.options.bf_window_linear {
-                        Some(step) => window.saturating_add(step.nanos()),
-                        None => window.saturating_mul(2),
-                    };
+                    window = next_window(&engine.options, window);
                     if fitting >= wanted {
                         break;
                     }
@@ -185,6 +183,14 @@ impl<'a> Outlook<'a> {
         let last = (0..taken).rev().find(|at| future.gains_of(*at).iter().any(|gain| self.chosen.contains(gain.node)));
         held.iter().for_each(|(node, _)| self.chosen.remove(node));
         Some((last.map_or(self.now, |at| ends[at].at), held))
+    }
+}
+
+/// How much time a group of ends spans after one that spans `window`.
+pub(super) fn next_window(options: &SlurmOptions, window: u64) -> u64 {
+    match options.bf_window_linear {
+        Some(step) => window.saturating_add(step.nanos()),
+        None => window.saturating_mul(2),
     }
 }
 

@@ -11,15 +11,11 @@ use super::engine::{Engine, SECOND};
 use super::node_set::NodeSet;
 use super::nodes::Nodes;
 use super::options::{PreemptType, SlurmOptions};
-use super::outlook::expected_ends;
+use super::outlook::{FIRST_GROUP, LARGEST_GROUP, expected_ends, next_window};
 use super::running::{Event, LIMIT_SWEEP, Running};
 
 /// After its end a job that is requeued waits so long before it can start (`DEFAULT_EXPIRATION_WINDOW`, and a second).
 const REQUEUE_DELAY: u64 = 121 * SECOND;
-/// The first groups of ends span so much time.
-const FIRST_GROUP: u64 = 30 * SECOND;
-/// How many ends a group has at most.
-const LARGEST_GROUP: usize = 200;
 
 /// Who may preempt whom, and how.
 #[derive(Clone, Debug)]
@@ -301,10 +297,7 @@ impl<'a> Engine<'a> {
             let size = group.take_while(|(at, (end, _))| *at == 0 || *end <= until).count();
             others[taken..taken + size].iter().for_each(|(_, slot)| take_away(*slot, &mut free));
             taken += size;
-            window = match self.options.bf_window_linear {
-                Some(step) => window.saturating_add(step.nanos()),
-                None => window.saturating_mul(2),
-            };
+            window = next_window(&self.options, window);
             if let Some(held) = free.choose_busy_first(kind, nodes, self.options.bf_busy_nodes) {
                 let is_used = |slot: u32| {
                     self.running[slot as usize].held.iter().any(|(node, _)| held.iter().any(|(own, _)| own == node))
