@@ -214,11 +214,9 @@ impl<'a> Engine<'a> {
         if !self.preemption.is_on() {
             return None;
         }
-        let (begin, end) = (now.nanos(), now.nanos().saturating_add(self.planned_length(row)));
-        let mut nodes = self.attempt(row, place).1.clone();
-        nodes.keep(self.closed.up());
+        let mut nodes = self.open_now(now, row, place);
+        let end = now.nanos().saturating_add(self.planned_length(row));
         space.unreserved_from_begin(end).into_iter().for_each(|unreserved| nodes.keep(unreserved));
-        self.closed.keep_open(row, begin, end, &mut nodes);
         match self.nodes.choose(self.kind(row), &nodes) {
             Some(_) => None,
             None => self.preempt(now, row, place, &nodes),

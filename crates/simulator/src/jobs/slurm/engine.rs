@@ -369,20 +369,15 @@ impl<'a> Engine<'a> {
             return Ok(());
         }
         let kind = self.kind(row);
-        let latest = now.nanos().saturating_add(self.planned_length(row));
-        let usable: Vec<NodeSet> = (0..self.attempts_of(row))
-            .map(|at| {
-                let mut usable = self.attempt(row, at).1.clone();
-                usable.keep(self.closed.up());
-                self.closed.keep_open(row, now.nanos(), latest, &mut usable);
-                usable
-            })
-            .collect();
-        let held = usable.iter().find_map(|usable| self.nodes.choose(kind, usable));
+        let held = (0..self.attempts_of(row)).find_map(|at| self.nodes.choose(kind, &self.open_now(now, row, at)));
         if held.is_none() && self.preemption.is_on() {
             // It starts when what it preempts has ended.
-            let mut tried = usable.iter().enumerate();
-            let _ = tried.find_map(|(at, usable)| self.preempt(now, row, at, usable));
+            for at in 0..self.attempts_of(row) {
+                let open = self.open_now(now, row, at);
+                if self.preempt(now, row, at, &open).is_some() {
+                    break;
+                }
+            }
         }
         if let Some(held) = held {
             self.start(now, row, held, Activity::Submit)?;
@@ -452,6 +447,15 @@ impl<'a> Engine<'a> {
     pub(super) fn able_now(&self, kind: usize) -> NodeSet {
         let mut nodes = self.able[kind].clone();
         nodes.keep(self.closed.up());
+        nodes
+    }
+
+    /// The nodes on which a job may start now in the partition at a place of its list, whatever is free on them.
+    pub(super) fn open_now(&self, now: Time, row: u32, place: usize) -> NodeSet {
+        let mut nodes = self.attempt(row, place).1.clone();
+        nodes.keep(self.closed.up());
+        let latest = now.nanos().saturating_add(self.planned_length(row));
+        self.closed.keep_open(row, now.nanos(), latest, &mut nodes);
         nodes
     }
 
