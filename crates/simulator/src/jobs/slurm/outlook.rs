@@ -211,6 +211,24 @@ pub(super) fn expected_ends(engine: &Engine<'_>, now: u64) -> Vec<End> {
     late
 }
 
+impl NodeStates {
+    /// Adds what an end adds, or takes it back.
+    #[inline]
+    fn change(&mut self, gain: &Gain, has_ended: bool) {
+        let node = gain.node as usize;
+        let new = |old: u64, change: u64| if has_ended { old + change } else { old - change };
+        self.chunks[node] = new(self.chunks[node].into(), gain.chunks.into()) as u32;
+        self.processors[node] = new(self.processors[node], gain.processors);
+        match self.chunks[node] > 0 {
+            true => self.with_room.insert(gain.node),
+            false => self.with_room.remove(gain.node),
+        }
+        if let Some(jobs) = self.jobs.get_mut(node) {
+            *jobs = if has_ended { *jobs - 1 } else { *jobs + 1 };
+        }
+    }
+}
+
 impl<'a> Future<'a> {
     fn new(engine: &Engine<'a>, kind: &Kind) -> Future<'a> {
         let nodes = engine.nodes.clone();
@@ -265,29 +283,10 @@ impl<'a> Future<'a> {
     fn choose(&mut self, kind: &Kind, nodes: &NodeSet, ends: usize, least_loaded: bool) -> Option<Placements> {
         let place = |ends: usize| ends.checked_sub(1).map_or(0, |last| self.until[last]);
         let after = &mut self.after;
-        for gain in &self.gains[place(self.moved)..place(ends).max(place(self.moved))] {
-            let node = gain.node as usize;
-            after.chunks[node] += gain.chunks;
-            after.processors[node] += gain.processors;
-            if after.chunks[node] > 0 {
-                after.with_room.insert(gain.node);
-            }
-            if let Some(jobs) = after.jobs.get_mut(node) {
-                *jobs -= 1;
-            }
-        }
+        let from = place(self.moved);
+        self.gains[from..place(ends).max(from)].iter().for_each(|gain| after.change(gain, true));
         // The test before took more ends away.
-        for gain in &self.gains[place(ends)..place(self.moved).max(place(ends))] {
-            let node = gain.node as usize;
-            after.chunks[node] -= gain.chunks;
-            after.processors[node] -= gain.processors;
-            if after.chunks[node] == 0 {
-                after.with_room.remove(gain.node);
-            }
-            if let Some(jobs) = after.jobs.get_mut(node) {
-                *jobs += 1;
-            }
-        }
+        self.gains[place(ends).min(from)..from].iter().for_each(|gain| after.change(gain, false));
         self.moved = ends;
         let candidate = |node: u32| {
             let at = node as usize;
