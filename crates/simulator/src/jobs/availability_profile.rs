@@ -3,7 +3,7 @@
 use super::kind::{copies, fits};
 
 /// Free amounts as a step function of time; after the last step all is free for ever.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Profile {
     width: usize,
     /// Where steps begin, increasing.
@@ -70,28 +70,40 @@ impl Profile {
         }
     }
 
-    /// Drops the steps before `now`.
+    /// Drops the steps before `now`; the first step then stands for all time before, too.
     pub(crate) fn forget(&mut self, now: u64) {
         let past = self.at(now);
-        if past > 32 {
-            self.times.drain(..past);
-            self.free.drain(..past * self.width);
-        }
+        self.times.drain(..past);
+        self.free.drain(..past * self.width);
+        self.times[0] = 0;
     }
 
-    /// The earliest start, from `now` on, of a chunk that is there for so long.
-    pub(crate) fn earliest(&self, now: u64, length: u64, chunk: &[u64]) -> u64 {
+    /// Where the second step begins, if there is one.
+    pub(crate) fn second_step(&self) -> Option<u64> {
+        self.times.get(1).copied()
+    }
+
+    /// All numbers that make up the profile.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = u64> + '_ {
+        self.times.iter().chain(&self.free).copied()
+    }
+
+    /// The earliest start, from `now` on, of a chunk that is there for so long; `None` if that is after `latest`.
+    pub(crate) fn earliest(&self, now: u64, length: u64, chunk: &[u64], latest: u64) -> Option<u64> {
         let mut start = now;
         for i in self.at(now)..self.times.len() {
             if i > 0 && self.times[i] > start && self.times[i] - start >= length {
-                return start;
+                break;
             }
             if !fits(chunk, self.step(i)) {
                 // Only the last step has no next, and in it all is free.
                 start = self.times.get(i + 1).copied().unwrap_or(start).max(now);
+                if start > latest {
+                    return None;
+                }
             }
         }
-        start
+        Some(start)
     }
 
     /// Writes to `out` the minimum free amount of each resource over `length` from `from` on.
@@ -105,20 +117,42 @@ impl Profile {
         }
     }
 
-    /// Returns how many chunks fit throughout `length` from `from` on.
-    pub(crate) fn copies(&self, from: u64, length: u64, chunk: &[u64]) -> u128 {
-        let mut max_copies = copies(chunk, self.step(self.at(from)));
-        for i in self.at(from) + 1..self.times.len() {
-            if max_copies == 0 || self.times[i] - from >= length {
-                break;
+    /// Returns how many chunks fit throughout `length` from `from` on, and before which later start as many do.
+    pub(crate) fn copies(&self, from: u64, length: u64, chunk: &[u64]) -> (u128, u64) {
+        let first = self.at(from);
+        let mut min_copies = copies(chunk, self.step(first));
+        // The end of the last step with so few.
+        let mut until = self.times.get(first + 1).copied().unwrap_or(u64::MAX);
+        for (i, &time) in self.times.iter().enumerate().skip(first + 1) {
+            let on_step = copies(chunk, self.step(i));
+            if time - from >= length {
+                if on_step < min_copies {
+                    until = until.min(time - length + 1);
+                    break;
+                }
+                // A later step matters no sooner.
+                if time - length >= until {
+                    break;
+                }
+            } else if on_step <= min_copies {
+                min_copies = on_step;
+                until = self.times.get(i + 1).copied().unwrap_or(u64::MAX);
             }
-            max_copies = max_copies.min(copies(chunk, self.step(i)));
         }
-        max_copies
+        (min_copies, until)
     }
 
-    /// Where steps begin after `now`.
-    pub(crate) fn times_after(&self, now: u64) -> &[u64] {
-        &self.times[self.at(now) + 1..]
+    /// Writes to `out` the minimum free amount of each resource over `length` from `from` on, as long as a chunk fits in
+    /// it. Returns whether it does to the end.
+    pub(crate) fn min_free_for(&self, from: u64, length: u64, chunk: &[u64], out: &mut [u64]) -> bool {
+        let first = self.at(from);
+        out.copy_from_slice(self.step(first));
+        for i in first + 1..self.times.len() {
+            if self.times[i] - from >= length || !fits(chunk, out) {
+                break;
+            }
+            out.iter_mut().zip(self.step(i)).for_each(|(o, f)| *o = (*o).min(*f));
+        }
+        fits(chunk, out)
     }
 }

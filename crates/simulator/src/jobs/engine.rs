@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::{Job, Policy};
 
-use super::conservative_backfill::Plan;
 use super::job_limits::HeldOfLimits;
 use super::kind::Kind;
 use super::machine_state::{MachineState, Placements, Running};
 use super::pending_jobs::{NO_ROW, PendingJobs};
 use super::prepared_jobs::Jobs;
+use super::reservation_plan::Plan;
 use super::site::Site;
 use super::{Assignment, Backfill, JobOptions, MachineResults};
 use crate::arrivals::SubmissionTimes;
@@ -228,7 +228,8 @@ impl<'a> Engine<'a> {
             self.count_use(&job, job.finish);
             self.recheck_fit(&job);
             if let Some(plan) = self.plan.as_mut().filter(|_| job.expected > job.finish) {
-                plan.release_early(&self.jobs.kinds[job.kind as usize], &job.held, now.nanos(), job.expected);
+                let kind = &self.jobs.kinds[job.kind as usize];
+                plan.release_early(self.machines.site, kind, &job.held, now.nanos(), job.expected);
                 *early = true;
             }
             policy.finished(now, &self.running_job(&job));

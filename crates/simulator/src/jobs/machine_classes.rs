@@ -1,8 +1,8 @@
 //! Classes of machines: those of one group that have the same amounts free.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::HashSet;
 
+use super::chunk_choice;
 use super::kind::{Kind, copies, fits};
 use super::machine_set::MachineSet;
 use super::machine_state::Placements;
@@ -285,69 +285,25 @@ impl MachineClasses {
         best.map(|(_, machine)| machine)
     }
 
-    /// The machines that the rule chooses for the chunks of a kind, one chunk after another, and how many it puts on
-    /// each, in the order of their first chunks; `None` where they do not fit. `later`: what is free later on a machine
-    /// of which no more may be used than that. First fit is not asked here.
-    ///
-    /// A step for each class, then one for each chunk (for best fit, which puts further chunks on the same machine while
-    /// they fit, for each machine), times the logarithm of the number of classes and machines chosen.
+    /// The machines that the rule [chooses for all chunks](chunk_choice::choose_all) of a kind; first fit is not asked here.
     pub(crate) fn choose_all<'l>(
         &mut self,
         kind: &Kind,
         later: impl Fn(u32) -> Option<&'l [u64]>,
     ) -> Option<Vec<(u32, u32)>> {
-        let together = self.scores.rule == Placement::BestFit;
+        let width = self.width;
+        let mut fitting = Vec::new();
         self.scores.of_chunk(&kind.chunk);
-        let mut next = BinaryHeap::new();
         for occupied in kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]) {
-            for (at, free) in occupied.free.chunks_exact(self.width).enumerate() {
+            for (at, free) in occupied.free.chunks_exact(width).enumerate() {
                 if fits(&kind.chunk, free) {
-                    let (class, score) =
-                        (occupied.classes[at], self.scores.of_class(occupied.scores[at], &occupied.shapes, at));
-                    let first = self.classes[class as usize].members.next(0);
-                    next.extend(first.map(|machine| Reverse(Choice { score, machine, class, at: None })));
+                    let score = self.scores.of_class(occupied.scores[at], &occupied.shapes, at);
+                    fitting.push((score, occupied.classes[at]));
                 }
             }
         }
-        let mut chosen: Vec<(u32, u32)> = Vec::new();
-        let (mut left, mut free) = (kind.full_chunks(), vec![0; self.width]);
-        while left > 0 {
-            let Reverse(Choice { score, machine, class, at }) = next.pop()?;
-            if at.is_none() {
-                let after = self.classes[class as usize].members.next(machine + 1);
-                next.extend(after.map(|machine| Reverse(Choice { score, machine, class, at })));
-            }
-            let used = at.map_or(0, |at: usize| u128::from(chosen[at].1));
-            let later = later(machine).map_or(u128::MAX, |free| copies(&kind.chunk, free));
-            let most = copies(&kind.chunk, self.free_of(class)).min(later).saturating_sub(used);
-            if most == 0 {
-                continue;
-            }
-            let chunks = if together { most.min(u128::from(left)) as u32 } else { 1 };
-            left -= chunks;
-            let at = at.unwrap_or(chosen.len());
-            match chosen.get_mut(at) {
-                Some(chosen) => chosen.1 += chunks,
-                None => chosen.push((machine, chunks)),
-            }
-            if most > u128::from(chunks) && left > 0 {
-                let taken = u64::from(chosen[at].1);
-                let now = self.free_of(class).iter().zip(&kind.chunk);
-                free.iter_mut().zip(now).for_each(|(free, (f, c))| *free = f - c * taken);
-                next.push(Reverse(Choice { score: self.scores.score(&free), machine, class, at: Some(at) }));
-            }
-        }
-        Some(chosen)
+        let free_of = |class: u32| &self.free[class as usize * width..][..width];
+        let members_of = |class: u32| &self.classes[class as usize].members;
+        chunk_choice::choose_all(kind, &mut self.scores, fitting.into_iter(), free_of, members_of, later)
     }
-}
-
-/// A machine on which the next chunk may be put: the least is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Choice {
-    score: u64,
-    machine: u32,
-    /// The class that it is of before the job's first chunk.
-    class: u32,
-    /// Its place among those chosen, if it has a chunk already; else it stands for all later ones of its class.
-    at: Option<usize>,
 }

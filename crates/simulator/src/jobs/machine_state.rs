@@ -66,9 +66,15 @@ impl Placements {
 
     /// The chunks of a job of this kind: machine, number, and what each holds.
     pub(crate) fn chunks<'k>(&self, kind: &'k Kind) -> impl Iterator<Item = (u32, u32, &'k [u64])> {
+        let equal = self.iter().map(|(machine, chunks)| (machine, chunks, kind.chunk.as_slice()));
+        equal.chain(self.other_chunks(kind))
+    }
+
+    /// The same for those that are not among the equal chunks.
+    pub(crate) fn other_chunks<'k>(&self, kind: &'k Kind) -> impl Iterator<Item = (u32, u32, &'k [u64])> {
         let last = self.last.zip(kind.last.as_deref()).map(|(machine, chunk)| (machine, 1, chunk));
         let of_sizes = self.of_sizes.iter().map(|&(size, machine, chunks)| (machine, chunks, kind.of_size(size)));
-        self.iter().map(|(machine, chunks)| (machine, chunks, kind.chunk.as_slice())).chain(last).chain(of_sizes)
+        last.into_iter().chain(of_sizes)
     }
 
     /// Machines and numbers of the equal chunks.

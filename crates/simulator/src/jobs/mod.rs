@@ -3,11 +3,13 @@
 //! docs/src/reference/backfilling.md defines the behaviour exactly, including tie rules.
 
 mod availability_profile;
+mod chunk_choice;
 mod conservative_backfill;
 mod easy_backfill;
 mod engine;
 mod free_capacity_tree;
 mod free_machines;
+mod free_totals;
 mod head_reservation;
 mod job_limits;
 mod kind;
@@ -15,6 +17,7 @@ mod lay_out;
 mod layout;
 mod least_levels;
 mod machine_classes;
+mod machine_profiles;
 mod machine_set;
 mod machine_state;
 mod occupied_classes;
@@ -24,8 +27,10 @@ mod placement;
 mod prepared_jobs;
 mod queue_choices;
 mod requirements;
+mod reservation_plan;
 mod site;
 mod slurm;
+mod start_search;
 mod uneven_chunks;
 
 use evenhand_model::{Resource, Span, Time, Workload};

@@ -1,0 +1,72 @@
+//! On which machines of several classes the chunks of a job are put, one chunk after another.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::kind::{Kind, copies};
+use super::machine_set::MachineSet;
+use super::placement::{Placement, Scores};
+
+/// A machine on which the next chunk may be put: the least is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Choice {
+    score: u64,
+    machine: u32,
+    /// The class that it is of before the job's first chunk.
+    class: u32,
+    /// Its place among those chosen, if it has a chunk already; else it stands for all later ones of its class.
+    at: Option<usize>,
+}
+
+/// The machines that the rule chooses for the equal chunks of a kind, and how many it puts on each, in the order of their
+/// first chunks; `None` where they do not fit.
+///
+/// `fitting`: the classes of machines on which a chunk fits, with their scores for it. `later`: what is free later on a
+/// machine of which no more may be used than that.
+///
+/// A step for each class, then one for each chunk (for first and best fit, which put further chunks on the same machine
+/// while they fit, for each machine), times the logarithm of the number of classes and machines chosen.
+pub(crate) fn choose_all<'f, 'm, 'l>(
+    kind: &Kind,
+    scores: &mut Scores,
+    fitting: impl Iterator<Item = (u64, u32)>,
+    free_of: impl Fn(u32) -> &'f [u64],
+    members_of: impl Fn(u32) -> &'m MachineSet,
+    later: impl Fn(u32) -> Option<&'l [u64]>,
+) -> Option<Vec<(u32, u32)>> {
+    let together = matches!(scores.rule, Placement::FirstFit | Placement::BestFit);
+    let first_of = |(score, class): (u64, u32)| {
+        let first = members_of(class).next(0);
+        first.map(|machine| Reverse(Choice { score, machine, class, at: None }))
+    };
+    let mut next: BinaryHeap<Reverse<Choice>> = fitting.filter_map(first_of).collect();
+    let mut chosen: Vec<(u32, u32)> = Vec::new();
+    let (mut left, mut free) = (kind.full_chunks(), vec![0; kind.chunk.len()]);
+    while left > 0 {
+        let Reverse(Choice { score, machine, class, at }) = next.pop()?;
+        if at.is_none() {
+            let after = members_of(class).next(machine + 1);
+            next.extend(after.map(|machine| Reverse(Choice { score, machine, class, at })));
+        }
+        let used = at.map_or(0, |at: usize| u128::from(chosen[at].1));
+        let later = later(machine).map_or(u128::MAX, |free| copies(&kind.chunk, free));
+        let most = copies(&kind.chunk, free_of(class)).min(later).saturating_sub(used);
+        if most == 0 {
+            continue;
+        }
+        let chunks = if together { most.min(u128::from(left)) as u32 } else { 1 };
+        left -= chunks;
+        let at = at.unwrap_or(chosen.len());
+        match chosen.get_mut(at) {
+            Some(chosen) => chosen.1 += chunks,
+            None => chosen.push((machine, chunks)),
+        }
+        if most > u128::from(chunks) && left > 0 {
+            let taken = u64::from(chosen[at].1);
+            let now = free_of(class).iter().zip(&kind.chunk);
+            free.iter_mut().zip(now).for_each(|(free, (f, c))| *free = f - c * taken);
+            next.push(Reverse(Choice { score: scores.score(&free), machine, class, at: Some(at) }));
+        }
+    }
+    Some(chosen)
+}

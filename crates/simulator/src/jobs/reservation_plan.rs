@@ -1,0 +1,502 @@
+//! The plan of conservative backfilling: a reservation for every waiting job, and the capacity that all of them leave free.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use evenhand_model::Time;
+
+use super::availability_profile::Profile;
+use super::chunk_choice;
+use super::free_totals::{FreeTotals, Window};
+use super::kind::{Kind, copies, fits};
+use super::machine_profiles::MachineProfiles;
+use super::machine_state::Placements;
+use super::placement::{Placement, Scores};
+use super::site::Site;
+use super::start_search::StartSearch;
+use super::uneven_chunks;
+
+/// A job's place in the plan.
+#[derive(Clone, Debug)]
+pub(super) struct Reservation {
+    pub(super) start: u64,
+    end: u64,
+    held: Placements,
+    /// The plan's count of releases when it was last looked for an earlier one.
+    searched_at: u64,
+    /// How many equal chunks too few fitted then at any earlier start; 0 if that is unknown.
+    missing: u64,
+    /// What had been released until then, as [`Plan::released`] adds it up.
+    released: Vec<u128>,
+}
+
+/// All reservations and the capacity that they leave free.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Number of resources.
+    width: usize,
+    machines: MachineProfiles,
+    totals: FreeTotals,
+    reservations: HashMap<u32, Reservation>,
+    by_start: BTreeSet<(u64, u32)>,
+    scores: Scores,
+    /// Number of times capacity was released.
+    releases: u64,
+    /// How often that was on a machine, and by resource how much.
+    released: Vec<u128>,
+    /// What a job holds, by group and resource.
+    amounts: Vec<u64>,
+    /// By class of machines: what is free throughout the time that is looked at.
+    free: Vec<u64>,
+}
+
+/// What a new reservation for a job of one chunk that has one must improve on.
+#[derive(Clone, Copy)]
+struct Earlier {
+    /// The start, which it must precede.
+    than: u64,
+    /// The machine, which is free of the job itself.
+    on: u32,
+    end: u64,
+    searched_at: u64,
+}
+
+impl Plan {
+    pub(super) fn new(site: &Site, width: usize, rule: Placement) -> Plan {
+        // The sum over all machines is the site's capacity, so it is below 2^64.
+        let together = |g: &super::site::Group| g.has.iter().map(|has| has * u64::from(g.count)).collect::<Vec<u64>>();
+        Plan {
+            width,
+            machines: MachineProfiles::new(site),
+            totals: FreeTotals::new(site.groups.iter().flat_map(together).collect(), width),
+            reservations: HashMap::new(),
+            by_start: BTreeSet::new(),
+            scores: Scores::new(rule, site, width),
+            releases: 0,
+            released: vec![0; width + 1],
+            amounts: vec![0; site.groups.len() * width],
+            free: Vec::new(),
+        }
+    }
+
+    /// The next promised start.
+    pub(super) fn next_start(&self) -> Option<Time> {
+        self.by_start.first().map(|(start, _)| Time::from_nanos(*start))
+    }
+
+    /// The jobs whose promised start is an instant that is not past, in the workload's order.
+    pub(super) fn due(&self, now: u64) -> Vec<u32> {
+        self.by_start.iter().take_while(|(start, _)| *start == now).map(|(_, row)| *row).collect()
+    }
+
+    /// What a job holds from now on, if its promised start is now. Its capacity stays taken until it has finished.
+    pub(super) fn start_if_due(&mut self, row: u32, now: u64) -> Option<Placements> {
+        self.by_start.remove(&(now, row)).then(|| self.reservations.remove(&row).map(|found| found.held))?
+    }
+
+    /// Releases what a job that finished before its estimate no longer needs.
+    pub(super) fn release_early(&mut self, site: &Site, kind: &Kind, held: &Placements, now: u64, expected: u64) {
+        self.forget(now);
+        self.give(site, kind, held, now, expected);
+        self.note_release(kind, held);
+    }
+
+    /// Notes that what a job held was released.
+    fn note_release(&mut self, kind: &Kind, held: &Placements) {
+        self.releases += 1;
+        held.machines().for_each(|machine| self.machines.note_release(machine, self.releases));
+        for (_, chunks, chunk) in held.chunks(kind) {
+            self.released[0] += 1;
+            let amounts = self.released[1..].iter_mut().zip(chunk);
+            amounts.for_each(|(sum, amount)| *sum += u128::from(*amount) * u128::from(chunks));
+        }
+    }
+
+    /// How many more chunks of a kind may fit at some start than when so much had been released.
+    ///
+    /// Where an amount a becomes free of a resource, of which a chunk takes c, floor(a / c) + 1 more fit at most.
+    fn more_chunks(&self, kind: &Kind, released: &[u128]) -> u128 {
+        let since = |(now, then): (&u128, &u128)| now - then;
+        let mut since = self.released.iter().zip(released).map(since);
+        let machines = since.next().unwrap_or(0);
+        let amounts = since.zip(&kind.chunk).filter(|(_, chunk)| **chunk > 0);
+        machines + amounts.map(|(amount, chunk)| amount / u128::from(*chunk)).sum::<u128>()
+    }
+
+    /// Forgets what was before `now`.
+    pub(super) fn forget(&mut self, now: u64) {
+        self.machines.forget(now);
+        self.totals.forget(now);
+    }
+
+    /// Adds up what a job holds in each group.
+    fn add_up(&mut self, site: &Site, kind: &Kind, held: &Placements) {
+        self.amounts.fill(0);
+        for (machine, chunks, chunk) in held.chunks(kind) {
+            let of_group = &mut self.amounts[site.group_of(machine) * self.width..];
+            of_group.iter_mut().zip(chunk).for_each(|(sum, amount)| *sum += amount * u64::from(chunks));
+        }
+    }
+
+    fn take(&mut self, site: &Site, kind: &Kind, held: &Placements, from: u64, to: u64) {
+        self.add_up(site, kind, held);
+        self.totals.take(from, to, &self.amounts);
+        self.machines.take(from, to, &kind.chunk, held.iter());
+        for (machine, chunks, chunk) in held.other_chunks(kind) {
+            self.machines.take(from, to, chunk, std::iter::once((machine, chunks)));
+        }
+    }
+
+    fn give(&mut self, site: &Site, kind: &Kind, held: &Placements, from: u64, to: u64) {
+        self.add_up(site, kind, held);
+        self.totals.give(from, to, &self.amounts);
+        self.machines.give(from, to, &kind.chunk, held.iter());
+        for (machine, chunks, chunk) in held.other_chunks(kind) {
+            self.machines.give(from, to, chunk, std::iter::once((machine, chunks)));
+        }
+    }
+
+    pub(super) fn insert(&mut self, site: &Site, row: u32, kind: &Kind, reservation: Reservation) {
+        self.take(site, kind, &reservation.held, reservation.start, reservation.end);
+        self.by_start.insert((reservation.start, row));
+        self.reservations.insert(row, reservation);
+    }
+
+    fn remove(&mut self, site: &Site, row: u32, kind: &Kind) -> Option<Reservation> {
+        let reservation = self.reservations.remove(&row)?;
+        self.by_start.remove(&(reservation.start, row));
+        self.give(site, kind, &reservation.held, reservation.start, reservation.end);
+        Some(reservation)
+    }
+
+    /// The earliest start that breaks no promise, and where its rule puts the job then.
+    pub(super) fn earliest(&mut self, site: &Site, kind: &Kind, estimate: u64, now: u64) -> Option<Reservation> {
+        if kind.copies == 1 {
+            return self.earliest_of_one(site, kind, estimate, now, None);
+        }
+        let length = site.groups[usize::from(kind.slowest)].scale(estimate);
+        self.earliest_together(site, kind, Window { from: now, before: u64::MAX, length, until: u64::MAX })
+    }
+
+    /// The same for a job of several chunks, with a start in the window.
+    ///
+    /// Chunks that fit at some time fit at the time before it at which the last of the jobs finished that hold capacity of
+    /// their machines, or now; so those times are all that is looked at. With several sizes of chunks that is the rule.
+    fn earliest_together(&mut self, site: &Site, kind: &Kind, mut window: Window) -> Option<Reservation> {
+        loop {
+            let (start, missing) = match kind.is_uneven() {
+                true => (self.totals.next_start(kind, window, &mut vec![0; self.width]), 0),
+                false => self.next_start_together(kind, window, None),
+            };
+            let start = start?;
+            let held = match kind.is_uneven() {
+                true => self.place_uneven(site, kind, start, window.length),
+                false => self.place(kind, start, window.length),
+            };
+            if let Some(held) = held {
+                let missing = if is_of_equal_chunks(kind) { missing } else { 0 };
+                return Some(self.reservation(start, window.length, held, missing));
+            }
+            window.from = self.totals.next_finish(start)?;
+        }
+    }
+
+    fn reservation(&self, start: u64, length: u64, held: Placements, missing: u64) -> Reservation {
+        let (searched_at, released) = (self.releases, self.released.clone());
+        Reservation { start, end: start.saturating_add(length), held, searched_at, missing, released }
+    }
+
+    /// The first start in the window at which the equal chunks of a job fit, for a job that has a reservation without it;
+    /// and how many too few fit at every start in the window before.
+    fn next_start_together(&self, kind: &Kind, mut window: Window, own: Option<&Reservation>) -> (Option<u64>, u64) {
+        let wanted = u128::from(kind.full_chunks());
+        let mut most_free = vec![0; self.width];
+        let mut most = 0;
+        let mut found = None;
+        if let Some(mut start) = self.totals.next_start(kind, window, &mut most_free) {
+            let without = own.map(|own| self.without(kind, own)).unwrap_or_default();
+            let mut search = StartSearch::new(start, window.length, &kind.chunk, self.profiles(kind, &without));
+            loop {
+                if search.chunks() >= wanted {
+                    found = Some(start);
+                    break;
+                }
+                most = most.max(search.chunks());
+                let next = self.totals.next_finish(search.next_change() - 1);
+                window.from = next.unwrap_or(u64::MAX);
+                match self.totals.next_start(kind, window, &mut most_free) {
+                    Some(next) => start = next,
+                    None => break,
+                }
+                search.advance(start);
+            }
+        }
+        let by_totals = most_free.iter().zip(&kind.chunk).filter(|(_, chunk)| **chunk > 0);
+        let most = by_totals.map(|(free, chunk)| u128::from(free / chunk)).fold(most, u128::max);
+        (found, u64::try_from(wanted.saturating_sub(most)).unwrap_or(u64::MAX))
+    }
+
+    /// The profiles of the machines of a job without its reservation, by class and how many chunks it has on each; and on
+    /// how many machines.
+    fn without(&self, kind: &Kind, own: &Reservation) -> BTreeMap<(u32, u32), (Profile, u32)> {
+        let mut without = BTreeMap::new();
+        for (machine, chunks) in own.held.iter() {
+            let class = self.machines.class_of(machine);
+            let make = || {
+                let mut profile = self.machines.profile_of(class).clone();
+                profile.give(own.start, own.end, &kind.chunk, chunks);
+                (profile, 0)
+            };
+            without.entry((class, chunks)).or_insert_with(make).1 += 1;
+        }
+        without
+    }
+
+    /// The profiles of the machines that a kind may use, with these instead of those of their class, and how many machines
+    /// have each.
+    fn profiles<'p>(
+        &'p self,
+        kind: &'p Kind,
+        without: &'p BTreeMap<(u32, u32), (Profile, u32)>,
+    ) -> impl Iterator<Item = (&'p Profile, u32)> {
+        let classes = self.machines.classes().filter(|(_, group, _)| kind.groups.contains(group));
+        let others = classes.filter_map(|(class, _, count)| {
+            let own: u32 = without.range((class, 0)..=(class, u32::MAX)).map(|(_, (_, count))| count).sum();
+            (count > own).then(|| (self.machines.profile_of(class), count - own))
+        });
+        others.chain(without.values().map(|(profile, count)| (profile, *count)))
+    }
+
+    /// Where the rule puts a job of several equal chunks, and perhaps a smaller last one, from a start on for so long.
+    fn place(&mut self, kind: &Kind, start: u64, length: u64) -> Option<Placements> {
+        let Plan { width, machines, scores, free, .. } = self;
+        let width = *width;
+        let smallest = kind.smallest_chunk();
+        let mut left = u128::from(kind.copies);
+        let mut last_fits = false;
+        // The classes on which a chunk fits, and those on which at least the last one does.
+        let (mut fitting, mut with_last) = (Vec::new(), Vec::new());
+        scores.of_chunk(&kind.chunk);
+        for (class, group, count) in machines.classes() {
+            let from = class as usize * width;
+            free.resize(free.len().max(from + width), 0);
+            let row = &mut free[from..from + width];
+            if !kind.groups.contains(&group) || !machines.profile_of(class).min_free_for(start, length, smallest, row) {
+                continue;
+            }
+            let chunks = copies(&kind.chunk, row);
+            if chunks > 0 {
+                fitting.push((scores.score(row), class));
+            }
+            if kind.last.is_some() {
+                with_last.push(class);
+                last_fits = last_fits || kind.has_room_for_last(row, chunks);
+            }
+            left = left.saturating_sub(chunks * u128::from(count));
+        }
+        if left > u128::from(last_fits) {
+            return None;
+        }
+        let free_of = |class: u32| &free[class as usize * width..][..width];
+        let members_of = |class: u32| machines.members_of(class);
+        let chosen = chunk_choice::choose_all(kind, scores, fitting.into_iter(), free_of, members_of, |_| None)?;
+        let mut held = Placements::default();
+        chosen.iter().for_each(|&(machine, chunks)| held.add(machine, chunks));
+        held.merge();
+        if let Some(last) = &kind.last {
+            scores.of_chunk(last);
+            let others: HashSet<u32> = chosen.iter().map(|(machine, _)| *machine).collect();
+            let mut best: Option<(u64, u32)> = None;
+            for class in with_last {
+                let members = members_of(class);
+                let mut next = members.next(0);
+                while let Some(machine) = next.filter(|machine| others.contains(machine)) {
+                    next = members.next(machine + 1);
+                }
+                best = best.into_iter().chain(next.map(|machine| (scores.score(free_of(class)), machine))).min();
+            }
+            let mut beside = vec![0; width];
+            for &(machine, chunks) in &chosen {
+                kind.beside(free_of(machines.class_of(machine)), chunks, &mut beside);
+                if fits(last, &beside) {
+                    best = best.into_iter().chain([(scores.score(&beside), machine)]).min();
+                }
+            }
+            held.last = Some(best?.1);
+        }
+        Some(held)
+    }
+
+    /// Where the rule puts a job of several sizes of chunks.
+    fn place_uneven(&mut self, site: &Site, kind: &Kind, start: u64, length: u64) -> Option<Placements> {
+        let Plan { width, machines, scores, free, .. } = self;
+        let width = *width;
+        for (class, _, _) in machines.classes() {
+            let from = class as usize * width;
+            free.resize(free.len().max(from + width), 0);
+            machines.profile_of(class).min_free(start, length, &mut free[from..from + width]);
+        }
+        let now = |machine: u32| &free[machines.class_of(machine) as usize * width..][..width];
+        uneven_chunks::place(site, kind, &uneven_chunks::Free { now: &now, later: &|_| None }, scores)
+    }
+
+    /// The earliest start of a job of one chunk. With `earlier` only a start that is, on a machine of which capacity was
+    /// released since the last search: no other machine can have become free earlier.
+    fn earliest_of_one(
+        &mut self,
+        site: &Site,
+        kind: &Kind,
+        estimate: u64,
+        now: u64,
+        earlier: Option<Earlier>,
+    ) -> Option<Reservation> {
+        let Plan { machines, scores, .. } = self;
+        let mut best = BestMachine { site, kind, estimate, now, scores, free: vec![0; self.width], found: None };
+        best.scores.of_chunk(&kind.chunk);
+        let Some(earlier) = earlier else {
+            for (class, group, _) in machines.classes().filter(|(_, group, _)| kind.groups.contains(group)) {
+                if let Some(machine) = machines.members_of(class).next(0) {
+                    best.consider(group, machines.profile_of(class), machine, u64::MAX);
+                }
+            }
+            let found = best.placed();
+            return found.map(|(start, takes, held)| self.reservation(start, takes, held, 0));
+        };
+        let latest = earlier.than - 1;
+        for (class, group) in machines.released_since(earlier.searched_at) {
+            let members = machines.members_of(class);
+            let first = members.next(0).filter(|machine| *machine != earlier.on);
+            let machine = first.or_else(|| members.next(earlier.on + 1));
+            if let Some(machine) = machine.filter(|_| kind.groups.contains(&group)) {
+                best.consider(group, machines.profile_of(class), machine, latest);
+            }
+        }
+        if machines.is_released_since(earlier.on, earlier.searched_at) {
+            let mut profile = machines.profile_of(machines.class_of(earlier.on)).clone();
+            profile.give(earlier.than, earlier.end, &kind.chunk, 1);
+            best.consider(site.group_of(earlier.on) as u16, &profile, earlier.on, latest);
+        }
+        let found = best.placed();
+        found.map(|(start, takes, held)| self.reservation(start, takes, held, 0))
+    }
+
+    /// Moves a job to an earlier start, if there is one.
+    pub(super) fn move_earlier(&mut self, site: &Site, row: u32, kind: &Kind, estimate: u64, now: u64) {
+        let Some(old) = self.reservations.get(&row) else { return };
+        if u128::from(old.missing) > self.more_chunks(kind, &old.released) {
+            return;
+        }
+        let length = match kind.copies {
+            1 => kind.groups.iter().map(|&g| site.groups[usize::from(g)].scale(estimate)).min().unwrap_or(0),
+            _ => site.groups[usize::from(kind.slowest)].scale(estimate),
+        };
+        // From its start on the job has what it holds.
+        let window = Window { from: now, before: old.start, length, until: old.start };
+        if is_of_equal_chunks(kind) {
+            return self.move_together(site, row, kind, window);
+        }
+        let searched_at = old.searched_at;
+        let from = self.totals.next_start(kind, window, &mut vec![0; self.width]);
+        let mut released = self.machines.released_since(searched_at);
+        // For a job of several sizes of chunks nothing is inferred from the last search.
+        let is_possible = kind.is_uneven() || released.any(|(_, group)| kind.groups.contains(&group));
+        drop(released);
+        let Some(from) = from.filter(|_| is_possible) else {
+            if let Some(old) = self.reservations.get_mut(&row) {
+                old.searched_at = self.releases;
+            }
+            return;
+        };
+        if let Some((on, _)) = old.held.only().filter(|_| kind.copies == 1) {
+            let earlier = Earlier { than: old.start, on, end: old.end, searched_at };
+            let new = self.earliest_of_one(site, kind, estimate, now, Some(earlier));
+            match (new, self.reservations.get_mut(&row)) {
+                (None, Some(old)) => old.searched_at = self.releases,
+                (new, _) => {
+                    let Some(old) = self.remove(site, row, kind) else { return };
+                    self.replace(site, row, kind, old, new);
+                }
+            }
+            return;
+        }
+        let Some(old) = self.remove(site, row, kind) else { return };
+        let new = self.earliest_together(site, kind, Window { from, until: u64::MAX, ..window });
+        self.replace(site, row, kind, old, new);
+    }
+
+    /// The same for a job of equal chunks that has what it holds from the end of the window on.
+    fn move_together(&mut self, site: &Site, row: u32, kind: &Kind, window: Window) {
+        let Some(old) = self.reservations.get(&row) else { return };
+        let (start, missing) = self.next_start_together(kind, window, Some(old));
+        let Some(start) = start else {
+            if let Some(old) = self.reservations.get_mut(&row) {
+                (old.missing, old.searched_at) = (missing, self.releases);
+                old.released.copy_from_slice(&self.released);
+            }
+            return;
+        };
+        let Some(old) = self.remove(site, row, kind) else { return };
+        let held = self.place(kind, start, window.length);
+        let new = held.map(|held| self.reservation(start, window.length, held, missing));
+        self.replace(site, row, kind, old, new);
+    }
+
+    /// Inserts a new reservation, if there is one, in the place of one that has been removed.
+    fn replace(&mut self, site: &Site, row: u32, kind: &Kind, mut old: Reservation, new: Option<Reservation>) {
+        let Some(mut new) = new else {
+            old.searched_at = self.releases;
+            return self.insert(site, row, kind, old);
+        };
+        self.note_release(kind, &old.held);
+        new.searched_at = self.releases;
+        new.released.copy_from_slice(&self.released);
+        self.insert(site, row, kind, new);
+    }
+}
+
+/// Whether all chunks of a kind of job, of which there are several, are of one size.
+fn is_of_equal_chunks(kind: &Kind) -> bool {
+    kind.copies > 1 && kind.last.is_none() && !kind.is_uneven()
+}
+
+/// The machine on which a job of one chunk can start first; of several the rule's choice.
+struct BestMachine<'a> {
+    site: &'a Site,
+    kind: &'a Kind,
+    estimate: u64,
+    now: u64,
+    scores: &'a mut Scores,
+    free: Vec<u64>,
+    /// Start, score, machine, and the time that the job is expected to take there.
+    found: Option<(u64, u64, u32, u64)>,
+}
+
+impl BestMachine<'_> {
+    /// Considers a machine of a group for a start until `latest`; of machines of one profile the first is the best.
+    fn consider(&mut self, group: u16, profile: &Profile, machine: u32, latest: u64) {
+        let is_first_fit = self.scores.rule == Placement::FirstFit;
+        let latest = match self.found {
+            Some((start, _, other, _)) if is_first_fit && start == self.now && other < machine => return,
+            Some((start, ..)) => start.min(latest),
+            None => latest,
+        };
+        let takes = self.site.groups[usize::from(group)].scale(self.estimate);
+        let Some(start) = profile.earliest(self.now, takes, &self.kind.chunk, latest) else { return };
+        let score = match is_first_fit {
+            true => 0,
+            false => {
+                profile.min_free(start, takes, &mut self.free);
+                self.scores.score(&self.free)
+            }
+        };
+        let found = (start, score, machine, takes);
+        self.found = Some(self.found.map_or(found, |best| best.min(found)));
+    }
+
+    /// The start, the time that the job is expected to take, and the machine.
+    fn placed(self) -> Option<(u64, u64, Placements)> {
+        let (start, _, machine, takes) = self.found?;
+        let mut held = Placements::default();
+        held.add(machine, 1);
+        Some((start, takes, held))
+    }
+}
