@@ -37,3 +37,31 @@ in_debian() {
     shift
     chroot "$system" /usr/bin/env -i HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive PATH=$DEBIAN_PATH "$@"
 }
+
+# What of this machine's environment a new system needs to reach a mirror.
+# shellcheck disable=SC2034
+mapfile -t NETWORK_SETTINGS < <(env | grep -iE '^(https?_proxy|no_proxy|all_proxy|ssl_cert_.*)=' || true)
+
+# open_debian RELEASE FOLDER MIRROR: makes a minimal Debian unless it is there, in which no service starts and which reaches the mirror as
+# this machine does. Mounts what it needs of this machine: in a namespace, with which that goes away.
+open_debian() {
+    local system=$2 file
+    mkdir -p "$(dirname "$system")"
+    if [ ! -e "$system/etc/debian_version" ]; then
+        rm -rf --one-file-system "$system.new"
+        make_debian "$1" "$system.new" "$3" ca-certificates && mv "$system.new" "$system" || return 1
+    fi
+    printf '#!/bin/sh\nexit 101\n' >"$system/usr/sbin/policy-rc.d"
+    chmod 755 "$system/usr/sbin/policy-rc.d"
+    for file in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
+        [ ! -e "$file" ] || cp -L "$file" "$system$file"
+    done
+    cp -rL /etc/apt/apt.conf.d /etc/apt/auth.conf.d "$system/etc/apt/" 2>/dev/null
+    # Some mirrors are behind by more than the days for which sid's lists are valid.
+    printf 'Acquire::Check-Valid-Until "false";\n' >"$system/etc/apt/apt.conf.d/99-old-mirror"
+    mount -t proc proc "$system/proc"
+    mount --rbind /dev "$system/dev"
+    mount --make-rslave "$system/dev"
+    mount --rbind /sys "$system/sys"
+    mount --make-rslave "$system/sys"
+}

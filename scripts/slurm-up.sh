@@ -5,6 +5,7 @@
 # Environment:
 #   SLURM_NODES   a line a node: name cpus memory_mb gpus feature; they may be larger than the machine
 #   SLURM_CONF_EXTRA   more lines of slurm.conf; the last of two lines with one key counts
+#   SLURM_PARTITION_DEFAULTS   of all partitions, such as OverSubscribe=EXCLUSIVE
 #   WITH_DB=1     with accounting: a database server and slurmdbd, and accounts for SLURM_USERS (default: the caller)
 # As an ordinary user, jobs run as that user only.
 set -euo pipefail
@@ -120,6 +121,7 @@ PriorityType=priority/multifactor
 GresTypes=gpu
 $(accounting)
 $(node_lines)
+PartitionName=DEFAULT State=UP ${SLURM_PARTITION_DEFAULTS:-}
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=10:00 State=UP
 PartitionName=express Nodes=ALL MaxTime=1:00:00 DefaultTime=10:00 State=UP
 ${SLURM_CONF_EXTRA:-}
@@ -131,11 +133,17 @@ awk '!/^#/ && NF && $4 > 0 { print $1, $4 }' <<<"$SLURM_NODES" | while read -r n
     for ((k = 0; k < gpus; k++)); do printf 'NodeName=%s Name=gpu File=%s\n' "$name" "${devices[$k]}"; done
 done >"$DIR/etc/gres.conf"
 
-database() {
+new_database() {
+    rm -rf "$DIR/db"
     mkdir -p "$DIR/db"
-    local socket="$DIR/run/mysql.sock"
     mariadb-install-db --no-defaults --user="$ME" --datadir="$DIR/db" --auth-root-authentication-method=normal \
-        --skip-test-db >"$DIR/log/install-db.log" 2>&1 || fail "no database"
+        --skip-test-db >"$DIR/log/install-db.log" 2>&1
+}
+
+database() {
+    local socket="$DIR/run/mysql.sock"
+    # 11.8 sometimes fails where several begin at once.
+    new_database || new_database || fail "no database"
     mariadbd --no-defaults --user="$ME" --datadir="$DIR/db" --socket="$socket" --port=$((PORT + 2)) \
         --bind-address=127.0.0.1 --pid-file="$DIR/run/mariadb.pid" --log-error="$DIR/log/mariadb.log" \
         --innodb-buffer-pool-size=128M --innodb-lock-wait-timeout=900 --innodb-flush-log-at-trx-commit=2 >/dev/null 2>&1 &

@@ -26,31 +26,15 @@ for version in 0.0.1 0.0.2; do
         { cat "$work/log"; exit 1; }
 done
 
-# make_system RELEASE: a minimal Debian with no service running, which reaches the mirror as this machine does.
+# make_system RELEASE: a minimal Debian with the packages.
 make_system() {
-    local system=$systems/$1 file
-    mkdir -p "$systems"
-    if [ ! -e "$system/etc/debian_version" ]; then
-        make_debian "$1" "$system" "$mirror" ca-certificates >"$work/log" 2>&1 || { tail -n 20 "$work/log"; return 1; }
-    fi
-    printf '#!/bin/sh\nexit 101\n' >"$system/usr/sbin/policy-rc.d"
-    chmod 755 "$system/usr/sbin/policy-rc.d"
-    for file in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
-        [ ! -e "$file" ] || cp -L "$file" "$system$file"
-    done
-    cp -rL /etc/apt/apt.conf.d /etc/apt/auth.conf.d "$system/etc/apt/" 2>/dev/null
-    mkdir -p "$system/packages"
-    cp -r "$work"/0.0.? "$system/packages/"
-    mount -t proc proc "$system/proc"
-    mount --rbind /dev "$system/dev"
-    mount --make-rslave "$system/dev"
-    mount --rbind /sys "$system/sys"
-    mount --make-rslave "$system/sys"
+    open_debian "$1" "$systems/$1" "$mirror" >"$work/log" 2>&1 || { tail -n 20 "$work/log"; return 1; }
+    mkdir -p "$systems/$1/packages"
+    cp -r "$work"/0.0.? "$systems/$1/packages/"
     inside apt-get -qq update
 }
 
-mapfile -t settings < <(env | grep -iE '^(https?_proxy|no_proxy|all_proxy|ssl_cert_.*)=' || true)
-inside() { in_debian "$systems/$release" "${settings[@]}" "$@"; }
+inside() { in_debian "$systems/$release" "${NETWORK_SETTINGS[@]}" "$@"; }
 there() { inside test -e "$1"; }
 gone() { ! there "$1"; }
 install_version() { inside sh -c "apt-get -y -q install --no-install-recommends /packages/$1/*.deb"; }

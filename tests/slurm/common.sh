@@ -1,5 +1,8 @@
 # What tests on a real Slurm share: a folder that goes away with its cluster, and sentences that hold or not.
-# Sourced; $root is the checkout.
+# Sourced with the test's arguments; $root is the checkout.
+# shellcheck source=tests/slurm/release.sh
+source "$root/tests/slurm/release.sh"
+begin_in_release "$@"
 export PATH="$PATH:/usr/sbin:/sbin"
 work=$(mktemp -d)
 chmod 755 "$work"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # A real Slurm is driven while nodes fail, jobs are requeued, squeue hangs, and the driver is killed at random moments.
 # Afterwards every job has the site factor that it had before.
-#   tests/slurm/faults.sh EVENHAND [SEED]
+#   tests/slurm/faults.sh EVENHAND [SEED] [--release bookworm|trixie|sid]
 # Starts a Slurm of its own and stops it at the end. As root the jobs are those of three of the system's users.
 # SEED chooses what happens when; it is printed.
 set -uo pipefail
 
-evenhand=$(realpath "${1:?usage: tests/slurm/faults.sh EVENHAND [SEED]}")
-RANDOM=${2:-$((RANDOM + 1))}
+evenhand=$(realpath "${1:?usage: tests/slurm/faults.sh EVENHAND [SEED] [--release RELEASE]}")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=tests/slurm/common.sh
 source "$root/tests/slurm/common.sh"
+RANDOM=${2:-$((RANDOM + 1))}
 printf 'seed %s\n' "${2:-not given}"
 
 if [ "$(id -u)" = 0 ]; then users=(daemon games mail); else users=("$(id -un)"); fi

@@ -2,6 +2,7 @@
 # How near the simulation of Slurm's scheduler comes to a real Slurm: a mix of short jobs runs on a real one, and is then
 # simulated from its configuration and sacct alone.
 #   tests/slurm/fidelity.sh EVENHAND [--mix small|site] [--seed N] [--jobs N] [--conf 'LINES OF SLURM.CONF'] [--keep DIR]
+#     [--partitions 'DEFAULTS OF PARTITIONS'] [--release bookworm|trixie|sid]
 #   tests/slurm/fidelity.sh EVENHAND --from DIR     compares again what --keep has kept
 #   tests/slurm/fidelity.sh EVENHAND --from DIR --against DIR     compares two real runs of one mix: how far they differ
 # --mix small: 150 jobs of six users on 6 nodes within five minutes; site: 700 jobs of twenty users on 64 nodes in a quarter of an hour.
@@ -10,17 +11,21 @@
 # the system's users; as any other user all are the caller's, under three accounts.
 set -uo pipefail
 
-evenhand=${1:?usage: tests/slurm/fidelity.sh EVENHAND [--mix small|site] [--seed N] [--jobs N] [--conf LINES] [--keep DIR] [--from DIR [--against DIR]]}
+evenhand=${1:?usage: tests/slurm/fidelity.sh EVENHAND [--mix small|site] [--seed N] [--jobs N] [--conf LINES] [--partitions DEFAULTS] [--keep DIR] [--from DIR [--against DIR]] [--release RELEASE]}
 evenhand=$(realpath "$evenhand")
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck source=tests/slurm/common.sh
+source "$root/tests/slurm/common.sh"
 shift
-seed=1 mix=small jobs='' conf='' keep='' from='' against=''
+seed=1 mix=small jobs='' conf='' partitions='' keep='' from='' against=''
 while [ $# -gt 1 ]; do
     case $1 in
         --seed) seed=$2 ;;
         --jobs) jobs=$2 ;;
         --mix) mix=$2 ;;
         --conf) conf=$2 ;;
-        --keep) keep=$2 ;;
+        --partitions) partitions=$2 ;;
+        --keep) keep=$(realpath -m "$2") ;;
         --from) from=$(realpath "$2") ;;
         --against) against=$(realpath "$2") ;;
         *) echo "unknown option $1" >&2 && exit 2 ;;
@@ -28,9 +33,6 @@ while [ $# -gt 1 ]; do
     shift 2
 done
 [ -n "$jobs" ] || case $mix in small) jobs=150 ;; *) jobs=700 ;; esac
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-# shellcheck source=tests/slurm/common.sh
-source "$root/tests/slurm/common.sh"
 
 # Two kinds of nodes, two partitions of which one has only the larger kind, and clocks that fit jobs of seconds.
 case $mix in
@@ -106,7 +108,7 @@ real() {
     users=("$me")
     if [ "$(id -u)" = 0 ]; then users=(daemon bin sys sync games man lp mail news uucp proxy www-data backup list irc _apt nobody polkitd slurm munge); fi
     users=("${users[@]:0:$((mix_users))}")
-    SLURM_NODES=$nodes WITH_DB=1 SLURM_USERS=$me SLURM_CONF_EXTRA=$settings \
+    SLURM_NODES=$nodes WITH_DB=1 SLURM_USERS=$me SLURM_CONF_EXTRA=$settings SLURM_PARTITION_DEFAULTS=$partitions \
         "$root/scripts/slurm-up.sh" "$work/slurm" >"$work/up" || exit 1
     eval "$(cat "$work/up")"
     for account in a b c; do sacctmgr -i -Q add account "$account" Fairshare=1 >/dev/null; done

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # A real Slurm with accounting is read: what `slurm show` says, and a study and an audit of its history.
-#   tests/slurm/read.sh EVENHAND
+#   tests/slurm/read.sh EVENHAND [--release bookworm|trixie|sid]
 # Starts a Slurm of its own and stops it at the end. As root the jobs are those of two of the system's users;
 # as any other user all are the caller's, under two accounts.
 set -uo pipefail
 
-evenhand=$(realpath "${1:?usage: tests/slurm/read.sh EVENHAND}")
+evenhand=$(realpath "${1:?usage: tests/slurm/read.sh EVENHAND [--release RELEASE]}")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=tests/slurm/common.sh
 source "$root/tests/slurm/common.sh"
@@ -145,9 +145,12 @@ if [ "$(id -u)" = 0 ]; then
 fi
 
 # The queue from slurmrestd is the queue from squeue: job by job, field by field, and so is the order.
+openapi=openapi/v0.0.38
+# From 23.11 on one plugin has all versions of the API.
+! compgen -G '/usr/lib/*/slurm-wlm/openapi_slurmctld.so' >/dev/null || openapi=openapi/slurmctld
 rest() {
     SLURM_BITSTR_LEN=$1 setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups \
-        slurmrestd -a rest_auth/local -s openapi/v0.0.38 "unix:$work/rest/socket" >"$work/rest.log" 2>&1 &
+        slurmrestd -a rest_auth/local -s "$openapi" "unix:$work/rest/socket" >"$work/rest.log" 2>&1 &
     rest=$!
     until_true 60 test -S "$work/rest/socket"
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # `evenhand serve` with a real Slurm behind it: what pages and the API answer, to whom, and what happens when the controller goes.
-#   tests/slurm/serve.sh EVENHAND
+#   tests/slurm/serve.sh EVENHAND [--release bookworm|trixie|sid]
 # Starts a Slurm of its own and stops it at the end.
 set -uo pipefail
 
-evenhand=$(realpath "${1:?usage: tests/slurm/serve.sh EVENHAND}")
+evenhand=$(realpath "${1:?usage: tests/slurm/serve.sh EVENHAND [--release RELEASE]}")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=tests/slurm/common.sh
 source "$root/tests/slurm/common.sh"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # A sweep on a real Slurm gives what it gives on this machine, byte for byte, also when it was interrupted on the way.
-#   tests/slurm/sweep.sh EVENHAND
+#   tests/slurm/sweep.sh EVENHAND [--release bookworm|trixie|sid]
 # Starts a Slurm of its own and stops it at the end. Needs Slurm's and munge's programs; root or not.
 set -uo pipefail
 
-evenhand=$(realpath "${1:?usage: tests/slurm/sweep.sh EVENHAND}")
+evenhand=$(realpath "${1:?usage: tests/slurm/sweep.sh EVENHAND [--release RELEASE]}")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=tests/slurm/common.sh
 source "$root/tests/slurm/common.sh"
