@@ -116,10 +116,11 @@ real() {
         sacctmgr -i -Q add user "${users[$n]}" account="$(account_of "$n")" Fairshare=$((n % 6 + 1)) >/dev/null
     done
     last=$((${#users[@]} - 1))
-    # New associations have a fair share of 0 until priorities are computed. That is also the instant at which the simulation
-    # begins: the next computation is a period after it.
-    until_true 150 eval 'submit "${users[$last]}" -A "$(account_of "$last")" -n1 -t 1 --wrap true >/dev/null 2>&1; sleep 1;
-        grep -q "InitPrio=[1-9][0-9][0-9]" "$work/slurm/log/slurmctld.log"'
+    until_true 60 eval 'submit "${users[$last]}" -A "$(account_of "$last")" -n1 -t 1 --wrap true >/dev/null 2>&1'
+    # New associations have a fair share of 0 until priorities are computed, which this file records. The mix begins then.
+    computed=$work/slurm/state/priority_last_decay_ran
+    touch "$work/submitted"
+    until_true 90 [ "$computed" -nt "$work/submitted" ]
     until_true 30 eval '[ -z "$(squeue -h)" ]'
     sleep 1
     begin=$(date +%Y-%m-%dT%H:%M:%S)
@@ -138,6 +139,7 @@ real() {
     # slurmdbd learns of the last ends a little later.
     until_true 60 eval '! sacct -a -X -n -S "$begin" -o State | grep -Eq "RUNNING|PENDING|COMPLETING"'
     mkdir -p "$1"
+    stat -c %Y "$computed" >"$1/computed"
     sacct -a -X -P --noconvert -S "$begin" -o \
         JobIDRaw,JobID,User,Account,Partition,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,NNodes,NCPUS,ReqTRES,AllocTRES,NodeList,Flags >"$1/sacct.txt"
     sacctmgr -P show assoc >"$1/assoc.txt"
@@ -208,8 +210,21 @@ if [ -n "$against" ]; then
     compare real.txt other.txt
     exit
 fi
+# Priorities are computed every minute from slurmctld's start on, which sacct does not show, and in the simulation at whole minutes:
+# all times are moved by the difference.
+moved() {
+    awk -F'|' -v OFS='|' -v by="$(($(cat "$from/computed" 2>/dev/null || echo 0) % 60))" '
+        NR == 1 { for (i = 1; i <= NF; i++) if ($i ~ /^(Submit|Eligible|Start|End)$/) times[i] }
+        NR > 1 { for (i in times) if ($i ~ /^[0-9]/) {
+            time = $i
+            gsub(/[-T:]/, " ", time)
+            $i = strftime("%Y-%m-%dT%H:%M:%S", mktime(time) - by)
+        } }
+        { print }' "$from/sacct.txt"
+}
+moved >sacct.txt
 "$evenhand" site import --slurm-conf "$from/slurm.conf" --assoc "$from/assoc.txt" -o site >import.txt 2>&1 || { cat import.txt; exit 1; }
-"$evenhand" study "$from/sacct.txt" --site site --scheduler slurm --release submit --policy site --tasks-csv --out study >study.txt 2>&1 ||
+"$evenhand" study sacct.txt --site site --scheduler slurm --release submit --policy site --tasks-csv --out study >study.txt 2>&1 ||
     { cat study.txt; exit 1; }
 # Rows of a study are in the order of submission. In a burst that is the order of the lines of sacct, by the ids of jobs.
 tail -n +2 study/tasks-site-*.csv | awk -F, '{ print $2, $3, $4, $5, $8 }' >simulated.txt

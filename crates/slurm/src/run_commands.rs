@@ -117,7 +117,8 @@ impl FailureKind {
     pub(crate) fn of(message: &str) -> FailureKind {
         let message = message.to_ascii_lowercase();
         let contains = |any: &[&str]| any.iter().any(|part| message.contains(part));
-        // Messages of slurm_errno.c and of the commands, 22.05 to 25.11.
+        // Messages of slurm_errno.c and of the commands, 22.05 to 26.05; of the system's own, those of a daemon that ends
+        // while it responds.
         if contains(&["accounting storage is disabled", "supported accounting_storage plugin"]) {
             FailureKind::NoAccounting
         } else if contains(&["permission denied", "access denied", "invalid user id", "not authorized", "privileges"]) {
@@ -127,7 +128,14 @@ impl FailureKind {
         } else if contains(&[
             "unable to contact",
             "connection refused",
+            "connection reset by peer",
+            "broken pipe",
             "connect failure",
+            "connection failure",
+            "send failure",
+            "receive failure",
+            "shutdown failure",
+            "missing socket error",
             "connection timed out",
             "timed out on send/recv",
             "zero bytes",
@@ -354,6 +362,8 @@ mod tests {
                 FailureKind::Unreachable,
             ),
             ("Sending PersistInit msg: Connection refused", FailureKind::Unreachable),
+            ("squeue: slurm_load_jobs error: Connection reset by peer", FailureKind::Unreachable),
+            ("Unable to contact slurm controller (receive failure)", FailureKind::Unreachable),
             ("Slurm accounting storage is disabled", FailureKind::NoAccounting),
             ("You are not running a supported accounting_storage plugin", FailureKind::NoAccounting),
             ("slurm_load_jobs error: Access/permission denied", FailureKind::Denied),

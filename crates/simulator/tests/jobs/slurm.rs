@@ -17,18 +17,37 @@ use crate::slurm_reference_model::{
     account_of, choice, priority,
 };
 
-/// Priorities from age, size and what the user held at the last update.
+/// Priorities from age, size and what the user held and had used at the last update.
 struct Priorities {
     holds: Vec<u64>,
     held: Vec<u64>,
+    /// CPU-seconds up to `since`, and at the last update.
+    uses: Vec<u64>,
+    used: Vec<u64>,
+    since: Time,
+}
+
+impl Priorities {
+    fn new(users: usize) -> Priorities {
+        let none = || vec![0; users];
+        Priorities { holds: none(), held: none(), uses: none(), used: none(), since: Time::ZERO }
+    }
+
+    fn advance(&mut self, now: Time) {
+        let seconds = now.since(self.since).nanos() / 1_000_000_000;
+        self.uses.iter_mut().zip(&self.holds).for_each(|(uses, holds)| *uses += holds * seconds);
+        self.since = now;
+    }
 }
 
 impl Policy for Priorities {
     fn set_first_pending(&mut self, _: UserId, _: Option<&Job<'_>>) {}
-    fn started(&mut self, _: Time, job: &Job<'_>) {
+    fn started(&mut self, now: Time, job: &Job<'_>) {
+        self.advance(now);
         self.holds[job.user.index()] += job.demand[0].0;
     }
-    fn finished(&mut self, _: Time, job: &Job<'_>) {
+    fn finished(&mut self, now: Time, job: &Job<'_>) {
+        self.advance(now);
         self.holds[job.user.index()] -= job.demand[0].0;
     }
     fn next(&mut self, _: Time) -> Option<UserId> {
@@ -43,12 +62,15 @@ impl Policy for Priorities {
 }
 
 impl JobPriorities for Priorities {
-    fn update(&mut self, _: Time) {
+    fn update(&mut self, now: Time) {
+        self.advance(now);
+        self.used.clone_from(&self.uses);
         self.held.clone_from(&self.holds);
     }
     fn priority(&mut self, now: Time, job: &Job<'_>) -> u32 {
         let waited = now.since(job.place.submitted).nanos() / 1_000_000_000;
-        priority(waited, job.demand[0].0, self.held[job.user.index()])
+        let user = job.user.index();
+        priority(waited, job.demand[0].0, self.held[user], self.used[user])
     }
 }
 
@@ -173,7 +195,7 @@ fn run_on(
     let mut policy: Box<dyn Policy> = match world.order {
         OrderBy::Fifo => build("fifo"),
         OrderBy::Drf => build("drf"),
-        OrderBy::Priorities => Box::new(Priorities { holds: vec![0; users], held: vec![0; users] }),
+        OrderBy::Priorities => Box::new(Priorities::new(users)),
     };
     let options = JobOptions { backfill: Backfill::Slurm, slurm: world.options, ..JobOptions::default() };
     simulate(&site, &jobs, policy.as_mut(), options)
@@ -234,7 +256,7 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
     );
     let rest = (
         limit(vec![0, 0, 104]),
-        any::<[bool; 5]>(),
+        any::<[bool; 6]>(),
         prop::sample::select(vec![None, None, Some(15u64)]),
         prop::sample::select(vec![300u64, 60, 37]),
         prop::sample::select(vec![Some(0u64), Some(60), None]),
@@ -264,6 +286,7 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
         least_loaded: r.1[2],
         whole_nodes: r.1[3],
         epilog: r.1[4],
+        charge_ends: r.1[5],
         bf_window_linear: r.2.map(s),
         priority_calc_period: s(r.3),
         over_time_limit: r.4.map(s),

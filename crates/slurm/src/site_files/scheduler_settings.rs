@@ -194,6 +194,7 @@ pub fn scheduler_settings(conf: &SlurmConf) -> Result<SchedulerSettings, SiteFil
             _ => {}
         }
     }
+    settings.options.charge_ends = conf.configuration.enforces_limits();
     if conf.configuration.get("SelectType").is_none() {
         settings.notes.push(
             "slurm.conf does not set SelectType, whose default is select/linear up to 22.05 and select/cons_tres in 23.11 \

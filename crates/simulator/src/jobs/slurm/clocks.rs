@@ -85,10 +85,7 @@ impl Engine<'_> {
         let period = self.options.priority_calc_period.nanos().max(1);
         let tick = tick_before(now, period);
         if tick > self.clocks.last_priorities {
-            self.clocks.last_priorities = tick;
-            if let Some(priorities) = policy.job_priorities() {
-                priorities.update(Time::from_nanos(tick));
-            }
+            self.update_priorities(tick, policy);
         }
         if let Some(interval) = self.options.sched_interval {
             let tick = tick_before(now, interval.nanos().max(1));

@@ -14,6 +14,7 @@ use super::super::pending_jobs::{Entry, PendingJobs};
 use super::super::prepared_jobs::Jobs;
 use super::super::site::Site;
 use super::super::{Assignment, MachineResults};
+use super::charges::Charges;
 use super::clocks::{Clocks, tick_before};
 use super::closed_nodes::ClosedNodes;
 use super::node_set::NodeSet;
@@ -42,6 +43,8 @@ pub(in crate::jobs) struct Engine<'a> {
     pub(super) pending: PendingJobs<'a>,
     pub(super) submission_times: Times<'a>,
     pub(super) order: Order,
+    /// If jobs are charged only when priorities are computed.
+    pub(super) charges: Option<Charges<'a>>,
     pub(super) running: Vec<Running>,
     pub(super) unused: Vec<u32>,
     /// Running jobs by their expected end and row, with their slots.
@@ -155,6 +158,7 @@ impl<'a> Engine<'a> {
             submission_times: Times { log: pending.submission_times(), again: HashMap::new() },
             pending,
             order: Order::Users(Users::new(users)),
+            charges: None,
             running: Vec::new(),
             unused: Vec::new(),
             ends: BTreeSet::new(),
@@ -198,6 +202,7 @@ impl<'a> Engine<'a> {
         let mut events = 0u64;
         if policy.job_priorities().is_some() {
             self.order = Order::Priorities(Priorities::new(self.workload.len()));
+            self.charges = (!self.options.charge_ends).then(Charges::default);
         }
         while let Some(now) = self.next_time() {
             self.progress.check()?;
@@ -312,10 +317,20 @@ impl<'a> Engine<'a> {
         Ok(events)
     }
 
-    fn compute_priorities(&mut self, now: Time, policy: &mut dyn Policy) {
-        self.clocks.last_priorities = now.nanos();
+    /// Updates what priorities depend on.
+    pub(super) fn update_priorities(&mut self, now: u64, policy: &mut dyn Policy) {
+        let last = std::mem::replace(&mut self.clocks.last_priorities, now);
+        if let Some(charges) = &mut self.charges {
+            charges.settle(Time::from_nanos(last), policy);
+        }
         if let Some(priorities) = policy.job_priorities() {
-            priorities.update(now);
+            priorities.update(Time::from_nanos(now));
+        }
+    }
+
+    fn compute_priorities(&mut self, now: Time, policy: &mut dyn Policy) {
+        self.update_priorities(now.nanos(), policy);
+        if let Some(priorities) = policy.job_priorities() {
             let (workload, jobs, times) = (self.workload, self.jobs, &self.submission_times);
             if let Order::Priorities(order) = &mut self.order {
                 order.replace(|row| priorities.priority(now, &jobs.pending_job(workload, times.of(row), row)));

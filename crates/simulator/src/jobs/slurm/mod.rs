@@ -4,6 +4,7 @@
 //! docs/src/reference/slurm-scheduler.md defines the behaviour exactly.
 
 mod backfill;
+mod charges;
 mod choice;
 mod clocks;
 mod closed_nodes;

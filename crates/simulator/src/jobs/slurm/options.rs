@@ -69,6 +69,9 @@ pub struct SlurmOptions {
     pub whole_nodes: bool,
     /// `PriorityCalcPeriod`: time from one computation of priorities to the next.
     pub priority_calc_period: Span,
+    /// `AccountingStorageEnforce` with limits: whether the end of a job charges what it used since priorities were last
+    /// computed. Else that is never charged.
+    pub charge_ends: bool,
     /// `OverTimeLimit`: by how much jobs may exceed their limits; `None`: by any amount.
     pub over_time_limit: Option<Span>,
     /// `KillWait`: time from the first signal to a job beyond its limit to the last.
@@ -123,6 +126,7 @@ impl Default for SlurmOptions {
             least_loaded: false,
             whole_nodes: false,
             priority_calc_period: Span::from_secs(300),
+            charge_ends: false,
             over_time_limit: Some(Span::ZERO),
             kill_wait: Span::from_secs(30),
             complete_wait: Span::ZERO,

@@ -59,7 +59,11 @@ impl<'a> Engine<'a> {
                 self.alive -= 1;
                 self.ends.remove(&(job.expected, job.row, slot));
                 self.count_use(&job, job.finish);
-                policy.finished(now, &self.running_job(&job));
+                let ended = self.running_job(&job);
+                match &mut self.charges {
+                    Some(charges) => charges.ended(job.row, ended),
+                    None => policy.finished(now, &ended),
+                }
                 self.limits.remove(job.row);
                 if self.preempted(now, &job) {
                     self.submitted.end(job.row);
@@ -194,7 +198,12 @@ impl<'a> Engine<'a> {
     /// Notifies the policy of the jobs that a pass has started.
     pub(super) fn notify_starts(&mut self, now: Time, policy: &mut dyn Policy) {
         for slot in std::mem::take(&mut self.started) {
-            policy.started(now, &self.running_job(&self.running[slot as usize]));
+            let job = &self.running[slot as usize];
+            let (row, started) = (job.row, self.running_job(job));
+            match &mut self.charges {
+                Some(charges) => charges.started(now, row, started),
+                None => policy.started(now, &started),
+            }
         }
     }
 }

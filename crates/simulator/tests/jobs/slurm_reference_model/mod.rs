@@ -55,6 +55,10 @@ pub(crate) struct SlurmReferenceModel<'a> {
     priority: Vec<u32>,
     /// By user: the CPUs of its running jobs at the last update of priorities.
     held: Vec<u64>,
+    /// By user: the CPU-seconds that it has been charged, and those at the last update.
+    charged: Vec<u64>,
+    used: Vec<u64>,
+    last_priorities: u64,
     /// Since when a pass is asked for, and backfill has not seen a change.
     asked: Option<u64>,
     changed: Option<u64>,
@@ -92,6 +96,9 @@ impl<'a> SlurmReferenceModel<'a> {
             since: world.jobs.iter().map(|j| j.submit).collect(),
             priority: vec![0; n],
             held: vec![0; 16],
+            charged: vec![0; 16],
+            used: vec![0; 16],
+            last_priorities: 0,
             asked: None,
             changed: None,
             last_main: 0,
@@ -122,6 +129,10 @@ impl<'a> SlurmReferenceModel<'a> {
             let r = &mut self.running[at];
             if !r.ended && r.finish == t {
                 r.ended = true;
+                if o.charge_ends {
+                    let job = &self.world.jobs[r.job];
+                    self.charged[job.user] += job.amounts[0] * (t - r.start.max(self.last_priorities));
+                }
                 self.changed = self.changed.or(Some(t));
                 if completing > 0 {
                     self.completing_until = t + completing.min(secs(o.complete_wait));
@@ -173,6 +184,12 @@ impl<'a> SlurmReferenceModel<'a> {
         }
         if t > 0 && t.is_multiple_of(secs(o.priority_calc_period)) {
             self.held = (0..16).map(|user| self.cpus_held(user)).collect();
+            for r in self.running.iter().filter(|r| !r.ended) {
+                let job = &self.world.jobs[r.job];
+                self.charged[job.user] += job.amounts[0] * (t - r.start.max(self.last_priorities));
+            }
+            self.last_priorities = t;
+            self.used.clone_from(&self.charged);
             for &job in &self.waiting.clone() {
                 self.priority[job] = self.priority_of(t, job);
             }
@@ -206,7 +223,7 @@ impl<'a> SlurmReferenceModel<'a> {
 
     fn priority_of(&self, t: u64, job: usize) -> u32 {
         let j = &self.world.jobs[job];
-        priority(t - self.since[job], j.amounts[0], self.held[j.user])
+        priority(t - self.since[job], j.amounts[0], self.held[j.user], self.used[j.user])
     }
 
     /// Whether as many jobs of one of its limits wait or run as may.

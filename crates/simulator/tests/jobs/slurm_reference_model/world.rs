@@ -139,7 +139,8 @@ pub(crate) fn choice(partitions: &[Partition], job: &SlurmJob) -> Vec<usize> {
     if admitted.is_empty() { vec![named[0]] } else { admitted }
 }
 
-/// The priority of the test's policy: `held` are the CPUs that the user's running jobs had at the last update.
-pub(crate) fn priority(waited: u64, cpus: u64, held: u64) -> u32 {
-    (100 + waited / 20 + 2 * cpus).saturating_sub(5 * held).max(1) as u32
+/// The priority of the test's policy: `held` are the CPUs that the user's running jobs had at the last update, `used` the
+/// CPU-seconds that it was charged until then.
+pub(crate) fn priority(waited: u64, cpus: u64, held: u64, used: u64) -> u32 {
+    (100 + waited / 20 + 2 * cpus).saturating_sub(5 * held + used / 50).max(1) as u32
 }
