@@ -224,7 +224,10 @@ moved() {
 }
 moved >sacct.txt
 "$evenhand" site import --slurm-conf "$from/slurm.conf" --assoc "$from/assoc.txt" -o site >import.txt 2>&1 || { cat import.txt; exit 1; }
-"$evenhand" study sacct.txt --site site --scheduler slurm --release submit --policy site --tasks-csv --out study >study.txt 2>&1 ||
+# Of jobs that have whole nodes sacct's allocated processors are those of the nodes that they had.
+processors=()
+! grep -q EXCLUSIVE "$from/slurm.conf" || processors=(--processors requested)
+"$evenhand" study sacct.txt "${processors[@]}" --site site --scheduler slurm --release submit --policy site --tasks-csv --out study >study.txt 2>&1 ||
     { cat study.txt; exit 1; }
 # Rows of a study are in the order of submission. In a burst that is the order of the lines of sacct, by the ids of jobs.
 tail -n +2 study/tasks-site-*.csv | awk -F, '{ print $2, $3, $4, $5, $8 }' >simulated.txt

@@ -37,6 +37,8 @@ pub struct Partition {
     pub billing_weights: Option<String>,
     /// The preemption mode: `OFF`, `REQUEUE`, …
     pub preempt_mode: Option<String>,
+    /// Whether each of its jobs has whole nodes (`OverSubscribe=EXCLUSIVE`).
+    pub exclusive: bool,
     /// For how many seconds its jobs run on when they are preempted.
     pub grace_time: u64,
     /// The partition's QOS, whose limits its jobs have.
@@ -90,6 +92,7 @@ fn partition(record: &Record<'_>) -> Result<Partition, TextError> {
         nodes: text("Nodes"),
         billing_weights: text("TRESBillingWeights"),
         preempt_mode: text("PreemptMode"),
+        exclusive: text("OverSubscribe").is_some_and(|t| t.eq_ignore_ascii_case("EXCLUSIVE")),
         grace_time: count("GraceTime")?.unwrap_or(0),
         qos: text("QoS").filter(|name| name != "N/A"),
     })
@@ -102,9 +105,11 @@ mod tests {
     #[test]
     fn a_partition_is_read() {
         let text = "PartitionName=main AllowGroups=ALL Default=YES QoS=N/A DefaultTime=00:10:00 MaxNodes=UNLIMITED \
-            MaxTime=UNLIMITED Nodes=n[1-3] PriorityJobFactor=1 PriorityTier=10 State=UP\n\
+            MaxTime=UNLIMITED Nodes=n[1-3] PriorityJobFactor=1 PriorityTier=10 \
+            OverSubscribe=EXCLUSIVE State=UP\n\
             PartitionName=short MaxNodes=2 MaxTime=01:00:00 Nodes=(null) State=DOWN TRESBillingWeights=CPU=1,Mem=0.25G\n";
         let found = Partitions::parse(text).unwrap().partitions;
+        assert_eq!((found[0].exclusive, found[1].exclusive), (true, false));
         assert_eq!((found[0].max_time, found[0].priority_tier, found[0].is_default), (Limit::None, 10, true));
         assert_eq!(
             (found[1].max_time.to_string(), found[1].max_nodes, found[1].nodes.clone()),

@@ -59,7 +59,11 @@ const OPTIONS: [(&str, &[&str], &str); 22] = [
     ("PartitionName MaxMemPerCPU", &["0"], "a job's processors are those of the log"),
     ("PartitionName MaxNodes", &["UNLIMITED"], "jobs may use any number of machines"),
     ("PartitionName MinNodes", &["0", "1"], "jobs may use any number of machines"),
-    ("PartitionName OverSubscribe", &["NO"], "jobs share machines and never processors"),
+    (
+        "PartitionName OverSubscribe",
+        &["NO"],
+        "jobs share machines and never processors, but under --scheduler slurm where all are EXCLUSIVE",
+    ),
     ("PartitionName PreemptMode", &["OFF"], "no job is preempted, but under --scheduler slurm"),
     ("PartitionName QOS", &["N/A"], "its limits are in no file of --qos"),
     ("PartitionName ReqResv", &["NO"], "no reservation is needed"),

@@ -194,6 +194,16 @@ pub fn scheduler_settings(conf: &SlurmConf) -> Result<SchedulerSettings, SiteFil
             _ => {}
         }
     }
+    let exclusive = conf.partitions.iter().filter(|partition| partition.exclusive).count();
+    if exclusive > 0 && exclusive == conf.partitions.len() {
+        settings.options.whole_nodes = true;
+    } else if exclusive > 0 {
+        settings.notes.push(
+            "OverSubscribe=EXCLUSIVE of some partitions is not followed: their jobs share nodes. It is where all \
+             partitions have it."
+                .into(),
+        );
+    }
     settings.options.charge_ends = conf.configuration.enforces_limits();
     if conf.configuration.get("SelectType").is_none() {
         settings.notes.push(
@@ -323,7 +333,8 @@ pub fn simulated_settings_text(conf: &SlurmConf, partitions: &[Partition]) -> St
     }
     for p in partitions {
         let (name, tier, factor) = (&p.name, p.priority_tier, p.priority_job_factor);
-        text += &format!("PartitionName={name} PriorityTier={tier} PriorityJobFactor={factor}\n");
+        let exclusive = if p.exclusive { " OverSubscribe=EXCLUSIVE" } else { "" };
+        text += &format!("PartitionName={name} PriorityTier={tier} PriorityJobFactor={factor}{exclusive}\n");
     }
     text
 }
@@ -426,7 +437,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("slurm.conf");
         let text = "ClusterName=lab\nStoragePass=secret\nSchedulerParameters=bf_interval=10\nPriorityWeightAge=5\n\
-            SelectType=select/linear\nNodeName=n1\nPartitionName=p Nodes=n1 PriorityTier=3\n";
+            SelectType=select/cons_tres\nAccountingStorageEnforce=safe,qos\nNodeName=n1\n\
+            PartitionName=p Nodes=n1 PriorityTier=3 OverSubscribe=EXCLUSIVE\n";
         std::fs::write(&path, text).unwrap();
         let conf = read_slurm_conf(&path).unwrap();
         let written = simulated_settings_text(&conf, &conf.partitions);
@@ -434,6 +446,8 @@ mod tests {
         std::fs::write(&path, &written).unwrap();
         let again = read_slurm_conf(&path).unwrap();
         assert_eq!(scheduler_settings(&again).unwrap(), scheduler_settings(&conf).unwrap());
+        let options = scheduler_settings(&again).unwrap().options;
+        assert_eq!((options.whole_nodes, options.charge_ends), (true, true));
         assert_eq!(again.configuration.get("PriorityWeightAge"), Some("5"));
         assert_eq!(again.partitions[0].priority_tier, 3);
     }

@@ -224,6 +224,9 @@ fn partition(name: &Setting, statement: &Statement) -> Result<Partition, SiteFil
         nodes: text("Nodes"),
         billing_weights: text("TRESBillingWeights"),
         preempt_mode: text("PreemptMode"),
+        exclusive: text("OverSubscribe")
+            .or_else(|| text("Shared"))
+            .is_some_and(|t| t.eq_ignore_ascii_case("EXCLUSIVE")),
         grace_time: whole(statement, "GraceTime")?.unwrap_or(0),
         qos: text("QOS").filter(|name| name != "N/A"),
     })
