@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use evenhand_documents::{Cell, Csv};
+use evenhand_study::scheduler_text;
 use evenhand_study::sweep::record::{PointRecord, SweepRecord};
 use evenhand_study::sweep::{CapacityAxis, Grid, Point};
 
@@ -18,8 +19,8 @@ use crate::write_file::{create_folder, write_file};
 const MAX_GROUPS: usize = 24;
 
 /// One group of figures: workloads that differ only in their seed, with index of the weights, whether the run ends
-/// with the trace, and whether tasks that do not fit are skipped.
-type Group = (String, usize, bool, bool);
+/// with the trace, whether tasks that do not fit are skipped, and index of the scheduler.
+type Group = (String, usize, bool, bool, usize);
 /// The values by (line, capacity), one per seed.
 type Values = BTreeMap<(usize, usize), Vec<f64>>;
 
@@ -155,10 +156,10 @@ fn head(grid: &Grid, points: &[Point], record: &SweepRecord) -> String {
 }
 
 fn group(grid: &Grid, point: &Point) -> Group {
-    (grid.workloads[point.workload].name(), point.weights, point.until_trace_end, point.no_blocking)
+    (grid.workloads[point.workload].name(), point.weights, point.until_trace_end, point.no_blocking, point.scheduler)
 }
 
-fn heading(grid: &Grid, (workload, weights, until, no_blocking): &Group) -> String {
+fn heading(grid: &Grid, (workload, weights, until, no_blocking, scheduler): &Group) -> String {
     let mut words = vec![workload.clone()];
     if grid.weights.len() > 1 {
         words.push(format!("weights {}", grid.weights[*weights].name()));
@@ -175,6 +176,9 @@ fn heading(grid: &Grid, (workload, weights, until, no_blocking): &Group) -> Stri
             }
             .into(),
         );
+    }
+    if grid.schedulers.len() > 1 {
+        words.push(format!("scheduler {}", scheduler_text(grid.schedulers[*scheduler])));
     }
     words.join("; ")
 }

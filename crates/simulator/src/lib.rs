@@ -33,9 +33,10 @@ pub use arrivals::{ARRIVALS, Arrivals, Reacted, Reactions, SESSION_GAP};
 pub use event_queue::EventQueue;
 pub use idle_while_waiting::IdleWhileWaiting;
 pub use jobs::{
-    Activity, Assignment, BACKFILLS, Backfill, JobOptions, Jobs, Layout, LayoutError, LayoutRule, MachineResults,
-    PLACEMENTS, Placement, PreemptType, Preemptions, Rejection, Site, SiteError, SlurmOptions, SlurmResults,
-    simulate_jobs, simulate_reactions,
+    Activity, Assignment, BACKFILLS, Backfill, BackfillOrder, Events, JobOptions, Jobs, Layout, LayoutError,
+    LayoutRule, MachineResults, PLACEMENTS, Passing, Placement, PlanReservations, PlannedBackfill, PlannedLength,
+    PreemptType, Preemptions, Processors, Rejection, Reserve, ReservedStart, Site, SiteError, SlurmOptions,
+    SlurmResults, simulate_jobs, simulate_reactions,
 };
 pub use metrics::{Metrics, Totals, UserRecord};
 pub use normalized_wait::{NormalizedWait, NuwtSpread, Sums, TaskProcessors};

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use evenhand_model::{Capacity, Rational, Resource, Span, Task, Time, UserId, Weights, Workload, WorkloadBuilder};
 use evenhand_policies::{Job, Policy, PolicyContext, Registry, Standing};
 use evenhand_simulator::{
-    Backfill, JobOptions, Jobs, Layout, PoolOptions, Progress, SimulationError, Site, UserTasks, simulate,
-    simulate_jobs,
+    Backfill, JobOptions, Jobs, Layout, PlannedBackfill, PoolOptions, Progress, SimulationError, Site, UserTasks,
+    simulate, simulate_jobs,
 };
 
 /// Cancels the simulation at a decision, and counts the decisions.
@@ -69,7 +69,9 @@ fn a_cancelled_simulation_makes_no_further_decision() {
     let (site, tasks) = (Site::pool(&capacity), UserTasks::new(&w));
     let jobs = Jobs::new(&w, &site, Layout::Auto);
     // The fast pool, and the engine of jobs under each rule.
-    for backfill in [None, Some(Backfill::None), Some(Backfill::Easy), Some(Backfill::Conservative)] {
+    let planned = Backfill::Planned(PlannedBackfill::CONSERVATIVE);
+    let backfills = [Backfill::None, Backfill::Easy, Backfill::Conservative, planned];
+    for backfill in backfills.map(Some).into_iter().chain([None]) {
         let run = |cancel_at| {
             let progress = Progress::default();
             let policy = Registry::built_in().build("drf", &PolicyContext::new(&capacity, &weights)).unwrap();

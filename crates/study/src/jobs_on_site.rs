@@ -6,7 +6,7 @@ use std::sync::Arc;
 use evenhand_model::{Capacity, Cluster, SiteTime, Time, UserId, Workload};
 use evenhand_policies::equivalents::PROCESSORS;
 use evenhand_simulator::{
-    Activity, BACKFILLS, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PoolOptions, Rejection, Simulated,
+    Activity, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PoolOptions, Processors, Rejection, Simulated,
     Site, SiteError, SlurmOptions, UserTasks,
 };
 use serde::{Deserialize, Serialize};
@@ -15,19 +15,12 @@ use crate::digest::Digest;
 use crate::record::PerResource;
 use crate::recorded_machines::{self, RecordedMachinesRecord};
 use crate::replay::ReplayOn;
+use crate::scheduler::{backfill_text, scheduler_text};
 
 /// The version of the simulation; changes when the same inputs give other or more results.
-const SIMULATION: &str = "jobs 5";
+pub(crate) const SIMULATION: &str = "jobs 5";
 /// The same of Slurm's scheduler.
 const SLURM_SIMULATION: &str = "slurm 5";
-
-/// The schedulers by name: strict order, a kind of backfilling, or Slurm's.
-pub const SCHEDULERS: [(&str, Backfill); 4] = [
-    ("strict", Backfill::None),
-    ("easy", Backfill::Easy),
-    ("conservative", Backfill::Conservative),
-    ("slurm", Backfill::Slurm),
-];
 
 /// The rules for the placement of jobs on machines, and for backfilling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,14 +36,14 @@ pub struct JobRules {
 }
 
 impl JobRules {
-    /// Returns the name of the kind of backfilling.
-    pub fn backfill_name(self) -> &'static str {
-        BACKFILLS.iter().chain(&SCHEDULERS).find(|(_, b)| *b == self.backfill).map_or("", |(name, _)| name)
+    /// Returns the name of the kind of backfilling, with its settings.
+    pub fn backfill_name(self) -> String {
+        backfill_text(self.backfill)
     }
 
-    /// Returns the name of the scheduler.
-    pub fn scheduler_name(self) -> &'static str {
-        SCHEDULERS.iter().find(|(_, b)| *b == self.backfill).map_or("", |(name, _)| name)
+    /// Returns the name of the scheduler, with its settings.
+    pub fn scheduler_name(self) -> String {
+        scheduler_text(self.backfill)
     }
 
     /// Returns the name of the placement rule.
@@ -87,10 +80,21 @@ impl OnSite {
 
     /// Places a workload's jobs on a pool with backfilling. Returns `None` without backfilling, which the simulation of
     /// the pool handles.
-    pub(crate) fn pool(capacity: &Capacity, workload: &Workload, rules: JobRules) -> Option<Arc<OnSite>> {
-        let site = (rules.backfill != Backfill::None).then(|| Site::pool(capacity))?;
-        let jobs = Jobs::new(workload, &site, rules.layout);
-        Some(Arc::new(OnSite { site, jobs, rules, cluster: None, log_has_dates: has_dates(workload) }))
+    pub(crate) fn pool(
+        capacity: &Capacity,
+        workload: &Workload,
+        rules: JobRules,
+    ) -> Result<Option<Arc<OnSite>>, SiteError> {
+        let (site, layout) = match rules.backfill {
+            Backfill::None => return Ok(None),
+            Backfill::Planned(settings) if settings.processors == Processors::Named => {
+                (Site::named_processors(capacity, workload.resources())?, Layout::Packed)
+            }
+            _ => (Site::pool(capacity), rules.layout),
+        };
+        let rules = JobRules { layout, ..rules };
+        let jobs = Jobs::new(workload, &site, layout);
+        Ok(Some(Arc::new(OnSite { site, jobs, rules, cluster: None, log_has_dates: has_dates(workload) })))
     }
 
     /// Returns the same site with the jobs of another workload, which has the same resources and queues.
@@ -107,7 +111,7 @@ impl OnSite {
 
     /// Adds the inputs of a run on this site to a digest.
     pub(crate) fn digest(&self, digest: &mut Digest) {
-        digest.text(SIMULATION).text(self.rules.backfill_name());
+        digest.text(SIMULATION).text(&self.rules.backfill_name());
         if self.rules.backfill == Backfill::Slurm {
             digest.text(SLURM_SIMULATION).text(&format!("{:?}", self.rules.slurm));
         }
@@ -206,7 +210,7 @@ impl OnSite {
     pub(crate) fn record(&self, workload: &Workload, tasks: &UserTasks, run: &Simulated) -> JobsRecord {
         let span = run.end - workload.columns().submit.first().copied().unwrap_or_default();
         let mut record = JobsRecord {
-            backfill: self.rules.backfill_name().into(),
+            backfill: self.rules.backfill_name(),
             unasked: self.jobs.without_request,
             overran: self.jobs.exceeded_request,
             ..JobsRecord::default()
@@ -300,7 +304,7 @@ pub struct PreemptedRecord {
 /// Measurements of a run of jobs other than waits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobsRecord {
-    /// The kind of backfilling: `none`, `easy`, `conservative` or `slurm`.
+    /// The kind of backfilling: `none`, `easy` or `conservative`, these with settings, or `slurm`.
     pub backfill: String,
     /// The placement rule; absent on a pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]

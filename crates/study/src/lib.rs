@@ -28,6 +28,7 @@ mod recorded_machines;
 mod repeat;
 mod replay;
 mod run;
+mod scheduler;
 mod sealed_json;
 mod site_question;
 mod study_folder;
@@ -49,7 +50,7 @@ pub use evenhand_simulator::{
 };
 pub use inputs::{read_pool, read_weights};
 pub use jobs_on_site::{
-    GroupRecord, JobRules, JobsRecord, LayoutRecord, PreemptedRecord, RejectedJobsRecord, SCHEDULERS, StartedByRecord,
+    GroupRecord, JobRules, JobsRecord, LayoutRecord, PreemptedRecord, RejectedJobsRecord, StartedByRecord,
 };
 pub use logged::{LOGGED, has_starts};
 pub use plan::{Plan, PlanError, RequestedCapacity, RunPlan, StudyRequest};
@@ -61,6 +62,7 @@ pub use repeat::{
 };
 pub use replay::{ReplayError, ReplayOn, replay, starts_under};
 pub use run::{Live, LiveRepeats, LiveRun, RunState};
+pub use scheduler::{BACKFILL_PRESETS, BackfillPreset, SCHEDULERS, parse_scheduler, scheduler_text};
 pub use site_question::{
     SiteCapacity, cluster_file_of, is_generated, peak_above_stated, site_capacity, site_scheduler, stated_processors,
     unix_origin,

@@ -68,7 +68,7 @@ pub struct RunPlan {
     pub(crate) capacity_name: String,
     pub(crate) capacity_factor: Option<f64>,
     /// The name of the scheduler, of a simulated run.
-    pub(crate) scheduler: Option<&'static str>,
+    pub(crate) scheduler: Option<String>,
     /// Whether use never exceeds the capacity, as in every simulated run.
     pub(crate) fits: bool,
     /// The site of a job simulation: machines, or a pool with backfilling.
@@ -330,7 +330,7 @@ impl RequestedCapacity {
             }
         };
         let capacity = capacity.map_err(|source| (name.clone(), source.into()))?;
-        let on_site = OnSite::pool(&capacity, w, rules);
+        let on_site = OnSite::pool(&capacity, w, rules).map_err(|source| (name.clone(), source))?;
         let equivalents = Equivalents::of_pool(w.resources(), &capacity).ok();
         Ok(RunSite { name: name.clone(), factor, capacity, on_site, equivalents })
     }

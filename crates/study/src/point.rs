@@ -43,6 +43,8 @@ pub struct Point<'a> {
     pub blocking: bool,
     /// Whether the run stops at the last original event.
     pub until_trace_end: bool,
+    /// Backfilling, and placement on machines.
+    pub jobs: JobRules,
 }
 
 /// Why a point has no result.
@@ -106,7 +108,7 @@ impl Prepared {
     /// Returns an error if the capacity is refused, the policy cannot be built, the run passes the end of simulated time,
     /// or it was cancelled.
     pub fn run(&self, point: &Point<'_>, progress: &Progress) -> Result<RunRecord, PointError> {
-        let run_site = point.capacity.run_site(&self.workload, &self.mean_use, JobRules::default());
+        let run_site = point.capacity.run_site(&self.workload, &self.mean_use, point.jobs);
         let RunSite { name, factor, capacity, on_site, equivalents } =
             run_site.map_err(|(name, source)| match source {
                 SiteError::Capacity(source) => PointError::Capacity { name, source },
@@ -128,7 +130,7 @@ impl Prepared {
             capacity_name: name,
             delta: point.decay.map(|d| d.delta()),
             tau_s: point.decay.map(|d| d.tau_s()),
-            scheduler: Some(JobRules::default().scheduler_name().to_string()),
+            scheduler: Some(point.jobs.scheduler_name()),
             elapsed_s,
             jobs: on_site.map(|on| on.record(&self.workload, &self.tasks, &simulated)),
             ..measured(&self.workload, &self.tasks, &capacity, &simulated, processors.as_ref())
@@ -237,7 +239,15 @@ mod tests {
             let study =
                 plan.run(dir.path(), "s", MethodRecord::default(), TaskFormat::None, &Live::new(&plan)).unwrap();
             let decay = inputs.registry.get(policy).unwrap().needs_decay.then_some(decay);
-            let point = Point { policy, decay, capacity: &capacity, inputs: &inputs, blocking, until_trace_end };
+            let point = Point {
+                policy,
+                decay,
+                capacity: &capacity,
+                inputs: &inputs,
+                blocking,
+                until_trace_end,
+                jobs: JobRules::default(),
+            };
             let mut run = prepared.run(&point, &Progress::default()).unwrap();
             (run.id, run.elapsed_s) = (study.runs[0].id.clone(), study.runs[0].elapsed_s);
             // Only studies measure it.

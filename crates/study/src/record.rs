@@ -102,7 +102,7 @@ pub struct RunRecord {
     /// The half-life as typed (`8d`), if the decay was given as one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_life: Option<String>,
-    /// How jobs are started: `strict`, `easy` or `conservative`; absent for what happened (`logged`).
+    /// How jobs are started: `strict`, `easy` or `conservative`, these with settings, or `slurm`; absent for what happened (`logged`).
     #[serde(default)]
     pub scheduler: Option<String>,
     /// One entry per user, in the workload's order of users. In the summary of a study with very many users only those

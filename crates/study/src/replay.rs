@@ -12,6 +12,8 @@ use crate::policy_inputs::PolicyInputs;
 
 /// Where and by which rules a workload is replayed.
 #[derive(Clone, Copy, Debug)]
+// There is one value a run.
+#[allow(clippy::large_enum_variant)]
 pub enum ReplayOn<'a> {
     /// On a pool of divisible capacity.
     Pool {

@@ -209,7 +209,7 @@ impl Plan {
             delta: run.decay.map(|d| d.delta()),
             tau_s: run.decay.map(|d| d.tau_s()),
             half_life: run.half_life.clone(),
-            scheduler: run.scheduler.map(str::to_string),
+            scheduler: run.scheduler.clone(),
             elapsed_s,
             jobs: on_site.map(|on| on.record(workload, tasks, simulated)),
             // A log may hold more than the capacity; idle amounts are then not defined.

@@ -113,6 +113,15 @@ fn errors_of_a_grid_are_reported_with_their_position() {
     );
     reports(&format!("order = \"heap\"{rest}"), "grid.toml:1:9: order: found \"heap\", expected one of: auto, scan");
     reports(&format!("no-blocking = 1{rest}"), "grid.toml:1:15: no-blocking: found a number");
+    reports(
+        &format!("scheduler = \"easy:plan=x\"{rest}"),
+        "grid.toml:1:13: scheduler: plan: found \"x\", expected one of",
+    );
+    reports(&format!("scheduler = \"slurm\"{rest}"), "grid.toml:1:13: scheduler: found slurm, which needs machines");
+    reports(
+        &format!("no-blocking = true\nscheduler = \"easy\"{rest}"),
+        "grid.toml:2:13: scheduler: backfilling already lets tasks start",
+    );
     reports(&format!("weights = \"w.toml\"{rest}"), "grid.toml:1:11: weights: there is no w.toml");
     reports(
         &format!("generate = {{ tasks = 0 }}{rest}"),
@@ -151,6 +160,9 @@ fn a_digest_changes_with_everything_that_changes_a_result_and_with_nothing_else(
     differs(digest(&text.replace("weights.toml", "equal")));
     differs(digest(&format!("sdrf-key = \"dominant\"\n{text}")));
     differs(digest(&format!("no-blocking = true\n{text}")));
+    assert_eq!(base, digest(&format!("scheduler = \"strict\"\n{text}")));
+    differs(digest(&format!("scheduler = \"easy\"\n{text}")));
+    differs(digest(&format!("scheduler = \"easy:reserve=2\"\n{text}")));
     differs(digest(&format!("until = \"trace-end\"\n{text}")));
     differs(digest(&format!("delta = 0.5\n{text}")));
     differs(digest(&format!("order = \"live-tree\"\n{text}")));

@@ -181,7 +181,7 @@ def study(
     policies: their names, which `evenhand policies` lists, classes with a method `key`, `user_key` or `next`, or
     `CompiledPolicy`. The first is the one that the others are compared with.
     capacity: multiples of the workload's mean use (0.5), amounts ({"cpu": 100}), or files ("pool.toml").
-    scheduler: strict, easy or conservative.
+    scheduler: strict, easy or conservative, the two also with settings (easy:reserve=3).
     weights: of users by name, or a file.
     out: folder of the results; without one they are removed with the study.
     tasks: whether to keep the start of every task.

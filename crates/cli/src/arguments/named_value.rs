@@ -5,9 +5,7 @@ use std::num::NonZeroUsize;
 use evenhand_model::memory::parse_size;
 #[cfg(feature = "analysis")]
 use evenhand_policies::equivalents::Combine;
-use evenhand_study::{
-    ARRIVALS, Arrivals, BACKFILLS, Backfill, Layout, PLACEMENTS, Placement, SCHEDULERS, VARIATIONS, Vary,
-};
+use evenhand_study::{ARRIVALS, Arrivals, BACKFILLS, Backfill, Layout, PLACEMENTS, Placement, VARIATIONS, Vary};
 
 /// Parses a number that is at least 1.
 pub(super) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
@@ -29,9 +27,9 @@ pub(super) fn layout(text: &str) -> Result<Layout, String> {
     text.parse().map_err(|e: evenhand_study::LayoutError| e.to_string())
 }
 
-/// Parses the name of a scheduler.
+/// Parses the name of a scheduler, with its settings.
 pub(super) fn scheduler(text: &str) -> Result<Backfill, String> {
-    named(&SCHEDULERS, text)
+    evenhand_study::parse_scheduler(text)
 }
 
 /// Parses the name of a rule that places tasks on machines.

@@ -51,8 +51,9 @@ pub(crate) struct StudyArgs {
     /// If a user's first task does not fit, try the next user
     #[arg(long)]
     pub(crate) no_blocking: bool,
-    /// Scheduler: strict (nothing starts before the head of the queue), easy or conservative backfilling, or slurm (that of
-    /// Slurm, on machines) [default: strict; for a log without --capacity easy, if most jobs have a requested wall time]
+    /// Scheduler: strict (nothing starts before the head of the queue), easy or conservative backfilling, these also with
+    /// settings (easy:reserve=3) or those of another program (easy:accasim, batsim, batsim-fast, cqsim, first-fit, pyss), or
+    /// slurm (that of Slurm, on machines) [default: strict; for a log without --capacity easy, if most jobs have a requested wall time]
     #[arg(long, value_name = "NAME", value_parser = scheduler)]
     pub(crate) scheduler: Option<Backfill>,
     /// Settings of the scheduler slurm and of the policy site [default: slurm.conf in the folder of --site]

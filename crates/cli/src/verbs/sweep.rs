@@ -392,6 +392,8 @@ fn report(sweep: &Sweep, record: &SweepRecord, out: &Path, console: &Console) ->
             policy.extend((sweep.grid.weights.len() > 1).then(|| format!("weights {}", a.weights)));
             policy.extend((sweep.grid.until_trace_end.len() > 1).then(|| format!("until {}", a.until)));
             policy.extend((sweep.grid.no_blocking.len() > 1 && a.no_blocking).then(|| "no-blocking".to_string()));
+            let scheduler = a.scheduler.clone().unwrap_or_else(|| "strict".into());
+            policy.extend((sweep.grid.schedulers.len() > 1).then_some(scheduler));
             let against = |n: Option<u64>| n.map_or("-".into(), |n| n.to_string());
             table.row(vec![
                 printable(&workload.join(", ")),

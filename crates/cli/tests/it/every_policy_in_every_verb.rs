@@ -146,6 +146,7 @@ fn study_sweep_and_audit_start_the_same_tasks_at_the_same_times() {
                 inputs: &inputs,
                 blocking: true,
                 until_trace_end: false,
+                jobs: JobRules::default(),
             };
             let swept = prepared.run(&point, &Progress::default()).unwrap();
             let waits = |run: &RunRecord| run.users.iter().map(|user| user.mean_wait_s.unwrap()).collect::<Vec<_>>();

@@ -99,6 +99,11 @@ fn what_cannot_be_asked_of_a_log_is_rejected_with_a_remedy() {
     folder.assert_rejects(&["study", "w.csv", "--capacity", "cpu=3,mem=x"], 2, &["\"mem=x\"", "expected a number"]);
     folder.assert_rejects(&["study", "w.csv", "--scheduler", "fast"], 2, &["strict, easy, conservative"]);
     folder.assert_rejects(
+        &["study", "w.csv", "--scheduler", "easy:reserve=few"],
+        2,
+        &["found \"few\", expected how many jobs have a reservation, or all"],
+    );
+    folder.assert_rejects(
         &["study", "w.csv", "--scheduler", "easy", "--backfill", "none"],
         2,
         &["cannot be used with"],

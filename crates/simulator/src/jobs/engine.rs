@@ -9,6 +9,7 @@ use super::job_limits::HeldOfLimits;
 use super::kind::Kind;
 use super::machine_state::{MachineState, Placements, Running};
 use super::pending_jobs::{NO_ROW, PendingJobs};
+use super::planned_settings::{PlanReservations, PlannedBackfill};
 use super::prepared_jobs::Jobs;
 use super::reservation_plan::Plan;
 use super::site::Site;
@@ -94,7 +95,8 @@ impl<'a> Engine<'a> {
             workload,
             progress,
             jobs,
-            plan: (options.backfill == Backfill::Conservative).then(|| Plan::new(site, width, options.placement)),
+            plan: matches!(options.backfill, Backfill::Conservative | Backfill::Planned(_))
+                .then(|| Plan::new(site, width, options.placement)),
             machines: MachineState::new(site, width, options.placement, options.backfill == Backfill::Easy),
             submission_times: pending.submission_times(),
             pending,
@@ -127,12 +129,19 @@ impl<'a> Engine<'a> {
     pub(super) fn run(mut self, policy: &mut dyn Policy) -> Result<Simulated, SimulationError> {
         let mut events = 0u64;
         self.end = self.pending.next_submission().unwrap_or_default().nanos();
-        if self.plan.is_some() && self.jobs.limits.hold_back() {
+        let keeps_reservations = match self.options.backfill {
+            Backfill::Planned(settings) => settings.plan != PlanReservations::Anew,
+            backfill => backfill == Backfill::Conservative,
+        };
+        if keeps_reservations && self.jobs.limits.hold_back() {
             return Err(SimulationError::UserLimits);
         }
         loop {
             self.progress.check()?;
-            let planned = self.plan.as_ref().and_then(Plan::next_start);
+            let planned = match self.options.backfill {
+                Backfill::Planned(_) => self.next_planned_start(),
+                _ => self.plan.as_ref().and_then(Plan::next_start),
+            };
             let times = [self.events.next_time(), self.pending.next_submission(), planned];
             let Some(now) = times.into_iter().flatten().min() else { break };
             if let Some(until) = self.options.until.filter(|until| now > *until) {
@@ -140,17 +149,10 @@ impl<'a> Engine<'a> {
                 break;
             }
             self.end = now.nanos();
-            let mut early = false;
-            if self.events.next_time() == Some(now) {
-                events += self.finish(now, policy, &mut early);
-            }
-            self.pending.compact();
-            let first_new = self.pending.entries().len();
-            events += self.submit(now, policy);
-            match self.options.backfill {
-                Backfill::Conservative => self.schedule_conservatively(now, early, first_new, policy)?,
-                Backfill::None | Backfill::Easy | Backfill::Slurm => self.schedule(now, policy, first_new)?,
-            }
+            events += match self.options.backfill {
+                Backfill::Planned(settings) => self.handle_planned(settings, now, policy)?,
+                _ => self.handle(now, policy)?,
+            };
             if events >= EVENTS_BETWEEN_PROGRESS_UPDATES {
                 events = 0;
                 self.progress.tasks.store(self.done, Ordering::Relaxed);
@@ -158,6 +160,30 @@ impl<'a> Engine<'a> {
         }
         self.progress.tasks.store(self.done, Ordering::Relaxed);
         Ok(self.result(policy))
+    }
+
+    /// Handles the ends and submissions of an instant, and starts jobs. Returns the number of events.
+    fn handle(&mut self, now: Time, policy: &mut dyn Policy) -> Result<u64, SimulationError> {
+        let (mut events, mut early) = (0, false);
+        if self.events.next_time() == Some(now) {
+            events += self.finish(now, policy, &mut early);
+        }
+        self.pending.compact();
+        let first_new = self.pending.entries().len();
+        events += self.submit(now, policy);
+        match self.options.backfill {
+            Backfill::Conservative => self.schedule_conservatively(now, early, first_new, policy)?,
+            _ => self.schedule(now, policy, first_new)?,
+        }
+        Ok(events)
+    }
+
+    /// The settings of backfilling by a plan.
+    pub(super) fn planned(&self) -> Option<PlannedBackfill> {
+        match self.options.backfill {
+            Backfill::Planned(settings) => Some(settings),
+            _ => None,
+        }
     }
 
     fn result(mut self, policy: &dyn Policy) -> Simulated {
@@ -199,7 +225,10 @@ impl<'a> Engine<'a> {
     /// A job as a policy sees it from its start on.
     fn running_job(&self, job: &Running) -> Job<'a> {
         Job {
-            requested: Span::from_nanos(job.expected - job.start),
+            requested: match self.options.backfill {
+                Backfill::Planned(_) => self.requested_of(&self.jobs.kinds[job.kind as usize], &job.held, job.row),
+                _ => Span::from_nanos(job.expected - job.start),
+            },
             started: Time::from_nanos(job.start),
             rate: self.machines.site.rate(&self.jobs.kinds[job.kind as usize], &job.held),
             ..self.pending_job(job.row)
@@ -219,26 +248,31 @@ impl<'a> Engine<'a> {
     }
 
     /// Every finish of this instant; returns how many. `early`: whether one was not yet expected.
-    fn finish(&mut self, now: Time, policy: &mut dyn Policy, early: &mut bool) -> u64 {
+    pub(super) fn finish(&mut self, now: Time, policy: &mut dyn Policy, early: &mut bool) -> u64 {
         let mut slots = std::mem::take(&mut self.finished);
         slots.clear();
         self.events.take_next(|slot| slots.push(slot));
         for &slot in &slots {
-            let job = self.machines.end(slot, &self.jobs.kinds);
-            self.count_use(&job, job.finish);
-            self.recheck_fit(&job);
-            if let Some(plan) = self.plan.as_mut().filter(|_| job.expected > job.finish) {
-                let kind = &self.jobs.kinds[job.kind as usize];
-                plan.release_early(self.machines.site, kind, &job.held, now.nanos(), job.expected);
-                *early = true;
-            }
-            policy.finished(now, &self.running_job(&job));
-            self.limits.remove(job.row);
-            self.pending.ended(now, job.row);
+            self.finish_one(slot, now, policy, early);
         }
         self.considered_for = None;
         self.finished = slots;
         self.finished.len() as u64
+    }
+
+    /// The finish of a job; `early`: set if it was not yet expected.
+    pub(super) fn finish_one(&mut self, slot: u32, now: Time, policy: &mut dyn Policy, early: &mut bool) {
+        let job = self.machines.end(slot, &self.jobs.kinds);
+        self.count_use(&job, job.finish);
+        self.recheck_fit(&job);
+        if let Some(plan) = self.plan.as_mut().filter(|_| job.expected > job.finish) {
+            let kind = &self.jobs.kinds[job.kind as usize];
+            plan.release_early(self.machines.site, kind, &job.held, now.nanos(), job.expected);
+            *early = true;
+        }
+        policy.finished(now, &self.running_job(&job));
+        self.limits.remove(job.row);
+        self.pending.ended(now, job.row);
     }
 
     /// Clears the not-fitting mark of kinds that fit on the machines of a finished job.
@@ -255,21 +289,29 @@ impl<'a> Engine<'a> {
     }
 
     /// Every submission of this instant, in file order; returns how many.
-    fn submit(&mut self, now: Time, policy: &mut dyn Policy) -> u64 {
+    pub(super) fn submit(&mut self, now: Time, policy: &mut dyn Policy) -> u64 {
         let mut submitted = 0;
-        while self.pending.next_submission() == Some(now) {
+        while self.submit_one(now, policy) {
             submitted += 1;
-            let Some(entry) = self.pending.submit(now) else {
-                self.done += 1;
-                continue;
-            };
-            let alone = self.pending.in_class(entry.class) == 1;
-            // The policy knows one class; a higher class replaces it when scheduling begins.
-            if entry.class == self.class && (alone || self.pending.first(entry.class, entry.user) == Some(entry.row)) {
-                policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(entry.row)));
-            }
         }
         submitted
+    }
+
+    /// The next submission of this instant; returns whether there is one.
+    pub(super) fn submit_one(&mut self, now: Time, policy: &mut dyn Policy) -> bool {
+        if self.pending.next_submission() != Some(now) {
+            return false;
+        }
+        let Some(entry) = self.pending.submit(now) else {
+            self.done += 1;
+            return true;
+        };
+        let alone = self.pending.in_class(entry.class) == 1;
+        // The policy knows one class; a higher class replaces it when scheduling begins.
+        if entry.class == self.class && (alone || self.pending.first(entry.class, entry.user) == Some(entry.row)) {
+            policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(entry.row)));
+        }
+        true
     }
 
     /// Notifies the policy of the user's first pending job in the current class.
@@ -378,8 +420,11 @@ impl<'a> Engine<'a> {
         let finish = ran.and_then(|ran| now.checked_add(ran));
         let too_long = || SimulationError::TooLong { row: at, start: now, duration: columns.duration[at] };
         let finish = finish.ok_or_else(too_long)?;
-        let expected =
-            now.nanos().saturating_add(self.machines.expected_duration(self.kind(row), &held, self.jobs.estimate[at]));
+        let expected = now.nanos().saturating_add(self.machines.expected_duration(
+            self.kind(row),
+            &held,
+            self.running_length(row),
+        ));
         let kind = self.jobs.kind[at];
         let of_one_size = held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks, size: 0 });
         self.placed.extend(of_one_size);

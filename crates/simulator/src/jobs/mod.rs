@@ -24,6 +24,8 @@ mod occupied_classes;
 mod pending_jobs;
 mod pending_kinds;
 mod placement;
+mod planned_backfill;
+mod planned_settings;
 mod prepared_jobs;
 mod queue_choices;
 mod requirements;
@@ -38,6 +40,10 @@ use evenhand_policies::Policy;
 pub(crate) use kind::Kind;
 pub use layout::{Layout, LayoutError, LayoutRule};
 pub use placement::{PLACEMENTS, Placement};
+pub use planned_settings::{
+    BackfillOrder, Events, Passing, PlanReservations, PlannedBackfill, PlannedLength, Processors, Reserve,
+    ReservedStart,
+};
 pub use prepared_jobs::{Jobs, Rejection};
 pub(crate) use site::Group;
 pub use site::{Site, SiteError};
@@ -60,6 +66,9 @@ pub enum Backfill {
     /// Those that delay no job submitted before them, by estimates (Mu'alem and Feitelson, IEEE
     /// TPDS 12(6), 2001).
     Conservative,
+    /// Those that leave reservations as they are, by settings; those of EASY and of conservative backfilling are among
+    /// them.
+    Planned(PlannedBackfill),
     /// Those that Slurm starts, by [`SlurmOptions`].
     Slurm,
 }

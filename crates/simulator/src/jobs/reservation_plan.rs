@@ -19,8 +19,8 @@ use super::uneven_chunks;
 #[derive(Clone, Debug)]
 pub(super) struct Reservation {
     pub(super) start: u64,
-    end: u64,
-    held: Placements,
+    pub(super) end: u64,
+    pub(super) held: Placements,
     /// The plan's count of releases when it was last looked for an earlier one.
     searched_at: u64,
     /// How many equal chunks too few fitted then at any earlier start; 0 if that is unknown.
@@ -153,6 +153,50 @@ impl Plan {
         for (machine, chunks, chunk) in held.other_chunks(kind) {
             self.machines.give(from, to, chunk, std::iter::once((machine, chunks)));
         }
+    }
+
+    /// How many jobs have a reservation.
+    pub(super) fn reservations(&self) -> usize {
+        self.reservations.len()
+    }
+
+    /// The jobs with a reservation, by start.
+    pub(super) fn reserved_rows(&self) -> Vec<u32> {
+        self.by_start.iter().map(|(_, row)| *row).collect()
+    }
+
+    /// When a job starts by its reservation.
+    pub(super) fn reserved_start(&self, row: u32) -> Option<u64> {
+        self.reservations.get(&row).map(|reservation| reservation.start)
+    }
+
+    /// Notes a reservation, and keeps its capacity free if it `protects`.
+    pub(super) fn reserve(&mut self, site: &Site, row: u32, kind: &Kind, reservation: Reservation, protects: bool) {
+        if protects {
+            return self.insert(site, row, kind, reservation);
+        }
+        self.by_start.insert((reservation.start, row));
+        self.reservations.insert(row, reservation);
+    }
+
+    /// Forgets a reservation; `protects`: whether it kept capacity free.
+    pub(super) fn unreserve(&mut self, site: &Site, row: u32, kind: &Kind, protects: bool) -> Option<Reservation> {
+        if protects {
+            return self.remove(site, row, kind);
+        }
+        let reservation = self.reservations.remove(&row)?;
+        self.by_start.remove(&(reservation.start, row));
+        Some(reservation)
+    }
+
+    /// Takes the capacity of a job that runs.
+    pub(super) fn hold(&mut self, site: &Site, kind: &Kind, held: &Placements, from: u64, to: u64) {
+        self.take(site, kind, held, from, to);
+    }
+
+    /// Releases capacity of a job that runs, of which no reservation can profit yet.
+    pub(super) fn release(&mut self, site: &Site, kind: &Kind, held: &Placements, from: u64, to: u64) {
+        self.give(site, kind, held, from, to);
     }
 
     pub(super) fn insert(&mut self, site: &Site, row: u32, kind: &Kind, reservation: Reservation) {

@@ -135,6 +135,11 @@ pub enum SiteError {
         /// The name that no machine has.
         machine: String,
     },
+    /// Processors have names in a pool that is not of processors.
+    #[error(
+        "processors=named: expected a pool of a whole number of cpu and no other resource; leave it out, or give a file with [[machines]]"
+    )]
+    NamedProcessors,
     /// More machines than can be numbered.
     #[error("there are {machines} machines; at most {largest} can be simulated", largest = MAX_MACHINES)]
     TooMany {
@@ -164,6 +169,25 @@ impl Site {
             cpu: None,
             is_pool: true,
         }
+    }
+
+    /// A pool of processors as machines of one processor each.
+    ///
+    /// # Errors
+    /// Returns an error if the pool is not a whole number of processors (`cpu`) and nothing else, or has too many.
+    pub fn named_processors(capacity: &Capacity, resources: &[Resource]) -> Result<Site, SiteError> {
+        let ([resource], &[amount]) = (resources, capacity.amounts()) else {
+            return Err(SiteError::NamedProcessors);
+        };
+        let one = resource.steps();
+        let machines = amount.0 / one;
+        if resource.name != "cpu" || machines == 0 || capacity.exact_steps(0) != &Rational::from(machines * one) {
+            return Err(SiteError::NamedProcessors);
+        }
+        let count = u32::try_from(machines).ok().filter(|count| u64::from(*count) <= MAX_MACHINES);
+        let count = count.ok_or(SiteError::TooMany { machines })?;
+        let group = Group { count, has: vec![one], ..Site::pool(capacity).groups.remove(0) };
+        Ok(Site { groups: vec![group], cpu: Some((0, one)), is_pool: false, ..Site::pool(capacity) })
     }
 
     /// The machines and queues of a cluster, for a workload with these resources.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod documented_example;
+mod planned;
 mod reactions;
 mod reference_model;
 mod slurm;
@@ -13,7 +14,8 @@ use evenhand_model::{
 };
 use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{
-    Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, Progress, Simulated, Site, UserTasks, simulate_jobs,
+    Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PlanReservations, Progress, Simulated, Site, UserTasks,
+    simulate_jobs,
 };
 use proptest::prelude::*;
 use reference_model::{Job, Machines, QueueLimits, ReferenceModel, World};
@@ -162,13 +164,21 @@ fn rules(any: bool) -> impl Strategy<Value = QueueLimits> {
     )
 }
 
+/// Whether jobs keep reservations, beside which there are no limits on what runs together.
+fn keeps_reservations(backfill: Backfill) -> bool {
+    match backfill {
+        Backfill::Planned(settings) => settings.plan != PlanReservations::Anew,
+        backfill => backfill == Backfill::Conservative,
+    }
+}
+
 fn world(backfill: Backfill) -> impl Strategy<Value = World> {
     let jobs = prop::collection::vec(job(3), 1..22).prop_map(in_order);
     let park = prop_oneof![
         1 => [2u64..6, 2u64..6].prop_map(|has| {
             (true, vec![Machines { count: 1, has, speed: (1, 1), properties: vec![] }], vec![])
         }),
-        3 => (prop::collection::vec(machines(), 1..4), prop::collection::vec(rules(backfill != Backfill::Conservative), 0..3))
+        3 => (prop::collection::vec(machines(), 1..4), prop::collection::vec(rules(!keeps_reservations(backfill)), 0..3))
             .prop_map(|(machines, queues)| (false, machines, queues)),
     ];
     let policy = prop::sample::select(vec!["fifo", "drf"]);

@@ -1,6 +1,8 @@
 //! The obvious program: lists gone through from end to end, everything computed anew each time.
 
-use evenhand_simulator::{Backfill, Layout, Placement, Rejection};
+mod planned;
+
+use evenhand_simulator::{Backfill, Layout, Passing, Placement, Rejection};
 
 /// Machines of one kind.
 #[derive(Clone, Debug)]
@@ -328,8 +330,12 @@ impl<'a> ReferenceModel<'a> {
 
     /// How long job `i` is expected to take on machine `m`.
     fn expected_duration(&self, i: usize, m: usize) -> u64 {
+        self.duration_by(self.waiting_estimate(i), i, m)
+    }
+
+    fn duration_by(&self, estimate: u64, i: usize, m: usize) -> u64 {
         if self.chunks[i] == 1 {
-            return scale(self.estimate(i), self.speed[m]);
+            return scale(estimate, self.speed[m]);
         }
         let least = |r: usize| self.uneven[i].iter().map(|chunk| chunk[r]).min();
         let smallest = match (least(0), least(1)) {
@@ -337,7 +343,7 @@ impl<'a> ReferenceModel<'a> {
             _ => self.last[i].unwrap_or(self.chunk[i]),
         };
         let suitable = self.allowed(i).into_iter().filter(|&m| fits(smallest, self.has[m]));
-        suitable.map(|m| scale(self.estimate(i), self.speed[m])).max().unwrap()
+        suitable.map(|m| scale(estimate, self.speed[m])).max().unwrap()
     }
 
     fn free(&self) -> Vec<[u64; 2]> {
@@ -498,7 +504,8 @@ impl<'a> ReferenceModel<'a> {
 
     fn start(&mut self, i: usize, now: u64, on: Vec<usize>) {
         let took = on.iter().map(|&m| scale(self.world.jobs[i].run, self.speed[m])).max().unwrap();
-        let expected = now + on.iter().map(|&m| self.expected_duration(i, m)).max().unwrap();
+        let estimate = self.estimate_at_start(i);
+        let expected = now + on.iter().map(|&m| self.duration_by(estimate, i, m)).max().unwrap();
         self.found.starts[i] = Some(now);
         self.found.finishes[i] = Some(now + took);
         self.waiting.retain(|&w| w != i);
@@ -516,9 +523,14 @@ impl<'a> ReferenceModel<'a> {
     pub(crate) fn run(mut self) -> Found {
         let mut submitted = 0;
         loop {
-            let planned = self.waiting.iter().filter_map(|&i| self.planned[i].as_ref().map(|p| p.0));
-            let ends = self.running.iter().map(|r| r.finish).chain(planned);
-            let Some(now) = ends.chain(self.world.jobs.get(submitted).map(|j| j.submit)).min() else { break };
+            let ends = self.running.iter().map(|r| r.finish);
+            let events: Vec<u64> = ends.chain(self.world.jobs.get(submitted).map(|j| j.submit)).collect();
+            let planned = self.planned_events(events.is_empty());
+            let Some(now) = events.into_iter().chain(planned).min() else { break };
+            if let Some(settings) = self.planned_settings() {
+                self.handle_planned(now, &mut submitted, settings);
+                continue;
+            }
             let early = self.running.iter().any(|r| r.finish == now && r.expected > now);
             self.running.retain(|r| r.finish != now);
             let before = self.waiting.clone();
@@ -599,7 +611,8 @@ impl<'a> ReferenceModel<'a> {
         for r in &self.running {
             taken.extend(r.on.iter().enumerate().map(|(k, &m)| (0, r.expected, m, self.amounts(r.job, k))));
         }
-        for &w in self.waiting.iter().filter(|&&w| w != i) {
+        let protects = self.planned_settings().is_none_or(|settings| settings.passing != Passing::Any);
+        for &w in self.waiting.iter().filter(|&&w| w != i && protects) {
             if let Some((start, on)) = &self.planned[w] {
                 let to = start + on.iter().map(|&m| self.expected_duration(w, m)).max().unwrap();
                 taken.extend(on.iter().enumerate().map(|(k, &m)| (*start, to, m, self.amounts(w, k))));

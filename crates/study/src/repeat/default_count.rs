@@ -36,7 +36,7 @@ impl Plan {
             let scheduler = match site.rules.backfill {
                 Backfill::None => 1,
                 Backfill::Easy => 6,
-                Backfill::Conservative => 30,
+                Backfill::Conservative | Backfill::Planned(_) => 30,
                 Backfill::Slurm => return 300,
             };
             scheduler * if site.cluster.is_some() { 4 } else { 1 }

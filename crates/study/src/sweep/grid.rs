@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::{AccountsFile, read_pool, read_weights};
+use crate::{AccountsFile, Backfill, parse_scheduler, read_pool, read_weights, scheduler_text};
 use evenhand_documents::{Document, DocumentError, Format, Node, Source, did_you_mean};
 use evenhand_model::{Quantity, Span};
 use evenhand_policies::{Decay, Listed, Order, PolicySettings, Registration, Registry, SettingOption};
@@ -40,6 +40,8 @@ pub struct Grid {
     pub weights: Vec<WeightsAxis>,
     /// Whether a task that does not fit is passed over.
     pub no_blocking: Vec<bool>,
+    /// Schedulers: strict order, or backfilling with its settings.
+    pub schedulers: Vec<Backfill>,
     /// Whether runs stop at the end of the trace.
     pub until_trace_end: Vec<bool>,
     /// Which structure keeps users of stateful policies ordered: one for all points, since results do not depend on it.
@@ -127,7 +129,7 @@ pub struct Variant {
 const EQUAL: &str = "equal";
 /// The best delta at every load in Sadok et al. (2021); as for a study.
 const DEFAULT_DELTA: &str = "0.999999";
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 13] = [
     "workload",
     "generate",
     "policy",
@@ -138,6 +140,7 @@ const FIELDS: [&str; 12] = [
     "accounts",
     "policy-settings",
     "no-blocking",
+    "scheduler",
     "until",
     "order",
 ];
@@ -193,6 +196,10 @@ impl Grid {
             Some(nodes) => distinct(nodes, |node| node.flag(), bool::to_string)?,
             None => vec![false],
         };
+        let schedulers = match axis(&root, "scheduler")? {
+            Some(nodes) => distinct(nodes, |node| scheduler(node, &no_blocking), |s| scheduler_text(*s))?,
+            None => vec![Backfill::None],
+        };
         let until_trace_end = match axis(&root, "until")? {
             Some(nodes) => {
                 distinct(nodes, |node| choice(node, &[("finished", false), ("trace-end", true)]), bool::to_string)?
@@ -220,6 +227,7 @@ impl Grid {
             accounts,
             setting_axes,
             no_blocking,
+            schedulers,
             until_trace_end,
             order,
             digests: Mutex::default(),
@@ -267,6 +275,17 @@ fn choice<T: Copy>(node: &Node<'_>, choices: &[(&str, T)]) -> Result<T, Document
         let known: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         node.error(format!("found {found:?}, expected {}{}", known.join(" or "), did_you_mean(found, known.clone())))
     })
+}
+
+fn scheduler(node: &Node<'_>, no_blocking: &[bool]) -> Result<Backfill, DocumentError> {
+    let found = node.text()?;
+    match parse_scheduler(found).map_err(|problem| node.error(problem))? {
+        Backfill::Slurm => Err(node.error("found slurm, which needs machines; expected strict, easy or conservative")),
+        backfill if backfill != Backfill::None && no_blocking.contains(&true) => Err(node.error(
+            "backfilling already lets tasks start before one that does not fit; leave out no-blocking or this scheduler",
+        )),
+        backfill => Ok(backfill),
+    }
 }
 
 fn policy(node: &Node<'_>, registry: &Registry) -> Result<Registration, DocumentError> {

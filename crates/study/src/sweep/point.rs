@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use crate::Digest;
+use crate::jobs_on_site::SIMULATION;
+use crate::{Backfill, Digest, scheduler_text};
 use evenhand_policies::Registration;
 
 use crate::sweep::grid::{CapacityAxis, DecayAxis, Grid, Variant, WeightsAxis};
@@ -26,6 +27,8 @@ pub struct Point {
     pub until_trace_end: bool,
     /// Whether a task that does not fit is passed over.
     pub no_blocking: bool,
+    /// Place in [`Grid::schedulers`].
+    pub scheduler: usize,
     /// Place in [`Grid::capacities`].
     pub capacity: usize,
     /// Place in [`Grid::policies`].
@@ -34,12 +37,12 @@ pub struct Point {
     pub variant: usize,
     /// Place in [`Grid::decays`], of policies that need a decay.
     pub decay: Option<usize>,
-    /// Number of the first point that has the same workload, weights, end, blocking and capacity: the first policy,
+    /// Number of the first point that has the same workload, weights, end, blocking, scheduler and capacity: the first policy,
     /// which this point is compared with.
     pub base: usize,
 }
 
-/// Lays out a grid. The last axis changes fastest: workload, weights, until, no-blocking, capacity, policy, the
+/// Lays out a grid. The last axis changes fastest: workload, weights, until, no-blocking, scheduler, capacity, policy, the
 /// policy's settings (options by name), decay; each in the order of the file. Settings and decays are axes only of
 /// policies that have them.
 pub fn layout(grid: &Grid) -> Vec<Point> {
@@ -47,7 +50,9 @@ pub fn layout(grid: &Grid) -> Vec<Point> {
     for workload in 0..grid.workloads.len() {
         for weights in 0..grid.weights.len() {
             for &until_trace_end in &grid.until_trace_end {
-                for &no_blocking in &grid.no_blocking {
+                let schedulers =
+                    |no_blocking: &bool| (0..grid.schedulers.len()).map(|s| (*no_blocking, s)).collect::<Vec<_>>();
+                for (no_blocking, scheduler) in grid.no_blocking.iter().flat_map(schedulers) {
                     for capacity in 0..grid.capacities.len() {
                         let base = points.len();
                         for (variant, Variant { policy, decay, .. }) in grid.variants.iter().enumerate() {
@@ -58,6 +63,7 @@ pub fn layout(grid: &Grid) -> Vec<Point> {
                                 weights,
                                 until_trace_end,
                                 no_blocking,
+                                scheduler,
                                 capacity,
                                 policy: *policy,
                                 variant,
@@ -85,6 +91,11 @@ impl Point {
         grid.variants[self.variant].values[axis].as_deref()
     }
 
+    /// Returns its scheduler, with settings.
+    pub fn scheduler(&self, grid: &Grid) -> String {
+        scheduler_text(grid.schedulers[self.scheduler])
+    }
+
     /// Returns the decay, if the point has one.
     pub(crate) fn decay<'g>(&self, grid: &'g Grid) -> Option<&'g DecayAxis> {
         self.decay.map(|at| &grid.decays[at])
@@ -103,6 +114,9 @@ impl Point {
         }
         if grid.no_blocking.len() > 1 {
             words.push(if self.no_blocking { "no blocking" } else { "blocking" }.to_string());
+        }
+        if grid.schedulers.len() > 1 {
+            words.push(format!("scheduler {}", self.scheduler(grid)));
         }
         words.push(format!("capacity {}", grid.capacities[self.capacity].name()));
         words.push(self.variant_in_words(grid));
@@ -160,6 +174,9 @@ impl Grid {
         let settings = settings.map_err(|e| (PathBuf::from(&self.name), io::Error::other(e.to_string())))?;
         if !settings.is_empty() {
             d.text("settings").text(&settings);
+        }
+        if self.schedulers[point.scheduler] != Backfill::None {
+            d.text("scheduler").text(SIMULATION).text(&point.scheduler(self));
         }
         Ok(d.hex())
     }

@@ -36,6 +36,9 @@ pub struct AxesRecord {
     pub until: String,
     /// Whether a task that does not fit is skipped.
     pub no_blocking: bool,
+    /// The scheduler, with settings; absent if it is `strict`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
     /// The multiple of R, or the file.
     pub capacity: String,
     /// The policy.

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::record::RunRecord;
-use crate::{Point as StudyPoint, PointError, PolicyInputs, Prepared, RequestedCapacity, read_pool, read_weights};
+use crate::{
+    JobRules, Point as StudyPoint, PointError, PolicyInputs, Prepared, RequestedCapacity, read_pool, read_weights,
+};
 use evenhand_model::Weights;
 use evenhand_simulator::{Progress, SimulationError};
 
@@ -138,6 +140,7 @@ pub(crate) fn run_point(
         inputs: &inputs,
         blocking: !point.no_blocking,
         until_trace_end: point.until_trace_end,
+        jobs: JobRules { backfill: grid.schedulers[point.scheduler], ..JobRules::default() },
     };
     let progress = watch.begin();
     let ran = prepared.run(&asked, &progress);

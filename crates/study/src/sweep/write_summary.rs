@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compare;
 use crate::record::RunRecord;
+use crate::{Backfill, compare};
 use evenhand_documents::{Cell, Csv};
 
 use crate::sweep::grid::Grid;
@@ -83,6 +83,7 @@ fn axes(grid: &Grid, point: &Point) -> AxesRecord {
         weights: grid.weights[point.weights].name().to_string(),
         until: if point.until_trace_end { "trace-end" } else { "finished" }.to_string(),
         no_blocking: point.no_blocking,
+        scheduler: (grid.schedulers[point.scheduler] != Backfill::None).then(|| point.scheduler(grid)),
         capacity: grid.capacities[point.capacity].name().to_string(),
         policy: grid.policies[point.policy].name.to_string(),
         sdrf_key: point.setting(grid, FIRST_AXIS).map(String::from),
@@ -161,6 +162,8 @@ fn results(record: &SweepRecord) -> String {
     let settings: BTreeSet<&str> =
         record.points.iter().flat_map(|p| p.axes.settings.keys()).map(String::as_str).collect();
     columns.extend(&settings);
+    let has_schedulers = record.points.iter().any(|p| p.axes.scheduler.is_some());
+    columns.extend(has_schedulers.then_some("scheduler"));
     let mut csv = Csv::new(&columns);
     for p in &record.points {
         let a = &p.axes;
@@ -194,6 +197,7 @@ fn results(record: &SweepRecord) -> String {
         row.push(number(against.and_then(|x| x.mean_user_wait_reduction)));
         row.push(number(against.and_then(|x| x.users_mean_wait_reduction)));
         row.extend(settings.iter().map(|name| Cell::Text(a.settings.get(*name).map_or("", String::as_str))));
+        row.extend(has_schedulers.then(|| Cell::Text(a.scheduler.as_deref().unwrap_or("strict"))));
         csv.row(&row);
     }
     csv.finish()

@@ -375,7 +375,7 @@ fn method(
             "a task that does not fit",
             if args.no_blocking { "sets its user aside, the next user is tried" } else { "stops scheduling" }.into(),
         ),
-        parameter("scheduler", request.jobs.scheduler_name().into()),
+        parameter("scheduler", request.jobs.scheduler_name()),
         parameter(
             "jobs wait from",
             match release {
