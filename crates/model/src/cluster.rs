@@ -98,18 +98,22 @@ pub enum PreemptMode {
     Cancel,
     /// It ends, and waits to run again from its beginning.
     Requeue,
+    /// It stops, and goes on when the job for which it made way has ended; what it holds beside processors it keeps.
+    Suspend,
 }
 
 impl PreemptMode {
     /// All modes.
-    pub const ALL: [PreemptMode; 3] = [PreemptMode::Off, PreemptMode::Cancel, PreemptMode::Requeue];
+    pub const ALL: [PreemptMode; 4] =
+        [PreemptMode::Off, PreemptMode::Cancel, PreemptMode::Requeue, PreemptMode::Suspend];
 
-    /// Returns the name: `off`, `cancel` or `requeue`.
+    /// Returns the name: `off`, `cancel`, `requeue` or `suspend`.
     pub fn name(self) -> &'static str {
         match self {
             PreemptMode::Off => "off",
             PreemptMode::Cancel => "cancel",
             PreemptMode::Requeue => "requeue",
+            PreemptMode::Suspend => "suspend",
         }
     }
 
@@ -128,6 +132,8 @@ pub struct QualityOfService {
     pub priority: u32,
     /// The names of those whose jobs its own may preempt.
     pub preempts: Vec<String>,
+    /// Whether its jobs may preempt others of its own that have a lower priority.
+    pub preempts_within: bool,
     /// What becomes of its jobs that are preempted; `None`: what becomes of others.
     pub preempt_mode: Option<PreemptMode>,
     /// How long its jobs run before they can be preempted; `None`: as long as others.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_model::{Cluster, MachineGroup, PreemptMode, Queue, Rational, ResourceQuantity, Span, expand_hostlist};
+use evenhand_model::{Cluster, MachineGroup, Queue, Rational, ResourceQuantity, Span, expand_hostlist};
 
 use crate::nodes::Node;
 use crate::partitions::Partition;
@@ -99,7 +99,7 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
             priority: tier as i32,
             max_wall: partition.max_time.span(),
             properties: vec![partition.name.clone()],
-            preempt_mode: partition.preempt_mode.as_deref().and_then(PreemptMode::of_name),
+            preempt_mode: partition.preempt_mode.as_deref().and_then(|text| PreemptModes::read(text).mode),
             grace_time: Span::from_secs(partition.grace_time),
             ..Queue::new(partition.name.clone())
         });

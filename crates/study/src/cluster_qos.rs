@@ -5,7 +5,8 @@ use evenhand_model::{Cluster, PreemptMode, QualityOfService, preempted_by_themse
 
 use crate::cluster_file::{name, time, whole};
 
-const QOS: [&str; 6] = ["name", "priority", "preempts", "preempt_mode", "preempt_exempt_time", "grace_time"];
+const QOS: [&str; 7] =
+    ["name", "priority", "preempts", "preempts_within", "preempt_mode", "preempt_exempt_time", "grace_time"];
 
 /// Reads the qualities of service of a cluster.
 pub(crate) fn read(root: &Table<'_>, cluster: &mut Cluster) -> Result<(), DocumentError> {
@@ -28,6 +29,7 @@ pub(crate) fn read(root: &Table<'_>, cluster: &mut Cluster) -> Result<(), Docume
             name: name(&table, cluster.qos.iter().map(|qos| qos.name.as_str()))?,
             priority,
             preempts,
+            preempts_within: table.get("preempts_within").map(|node| node.flag()).transpose()?.unwrap_or(false),
             preempt_mode: preempt_mode(&table)?,
             preempt_exempt_time: time(&table, "preempt_exempt_time")?,
             grace_time: time(&table, "grace_time")?.unwrap_or_default(),
@@ -80,7 +82,7 @@ mod tests {
     #[test]
     fn what_preempts_what_reads_back_as_it_is_written() {
         let text = "[[queues]]\nname = \"low\"\npreempt_mode = \"off\"\ngrace_time = \"1m\"\n\
-            [[qos]]\nname = \"urgent\"\npriority = 10\npreempts = [\"normal\"]\n\
+            [[qos]]\nname = \"urgent\"\npriority = 10\npreempts = [\"normal\"]\npreempts_within = true\n\
             [[qos]]\nname = \"normal\"\npreempt_mode = \"requeue\"\npreempt_exempt_time = \"10m\"\ngrace_time = \"30s\"\n";
         let cluster = parse(text).unwrap();
         assert_eq!((cluster.qos.len(), cluster.qos[0].priority), (2, 10));
@@ -97,8 +99,8 @@ mod tests {
         let error = wrong(&(qos("a", "[\"b\"]") + &qos("b", "[\"c\"]") + &qos("c", "[\"a\"]")));
         assert!(error.starts_with(":6:12: ") && error.contains("for ever"), "{error}");
         assert!(wrong(&qos("a", "[\"a\"]")).contains("preempts itself"));
-        let error = wrong("[[qos]]\nname = \"a\"\npreempt_mode = \"suspend\"\n");
-        assert!(error.starts_with(":6:16: ") && error.contains("off, cancel, requeue"), "{error}");
+        let error = wrong("[[qos]]\nname = \"a\"\npreempt_mode = \"stop\"\n");
+        assert!(error.starts_with(":6:16: ") && error.contains("off, cancel, requeue, suspend"), "{error}");
         assert!(parse(&(qos("a", "[\"b\", \"c\"]") + &qos("b", "[\"c\"]") + &qos("c", "[]"))).is_ok());
     }
 }

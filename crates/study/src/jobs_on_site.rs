@@ -225,8 +225,11 @@ impl OnSite {
             });
             record.ended_by_limit = Some(slurm.ended_by_limit);
             record.beyond_submit_limits = slurm.beyond_submit_limits;
-            record.preempted =
-                slurm.preempted.map(|p| PreemptedRecord { requeued: p.requeued, cancelled: p.cancelled });
+            record.preempted = slurm.preempted.map(|p| PreemptedRecord {
+                requeued: p.requeued,
+                cancelled: p.cancelled,
+                suspended: p.suspended,
+            });
         }
         if let Some(cluster) = &self.cluster {
             record.recorded_machines = recorded_machines::compare(workload, run);
@@ -299,6 +302,9 @@ pub struct PreemptedRecord {
     pub requeued: u64,
     /// And ended.
     pub cancelled: u64,
+    /// And stopped until they could go on; a job counts as often as that happened.
+    #[serde(default)]
+    pub suspended: u64,
 }
 
 /// Measurements of a run of jobs other than waits.

@@ -76,6 +76,9 @@ pub fn cluster_text(cluster: &Cluster) -> String {
             line(&mut text, &format!("priority = {}", qos.priority));
         }
         names(&mut text, "preempts", &qos.preempts);
+        if qos.preempts_within {
+            line(&mut text, "preempts_within = true");
+        }
         let exempt = qos.preempt_exempt_time;
         exempt.iter().for_each(|time| line(&mut text, &format!("preempt_exempt_time = {}", quoted(&span(*time)))));
         preempted(&mut text, qos.preempt_mode, qos.grace_time);

@@ -415,7 +415,7 @@ fn jobs_of_a_qos_preempt_those_of_another() {
     assert_eq!(waits(&folder, "r/tasks-fifo"), [172.0, 1.0, 1.0, 4.0]);
     let record = folder.json("r/summary.json");
     let run = record["runs"].as_array().unwrap().iter().find(|run| run["policy"] == "fifo").unwrap();
-    assert_eq!(run["jobs"]["preempted"], serde_json::json!({ "requeued": 1, "cancelled": 0 }));
+    assert_eq!(run["jobs"]["preempted"], serde_json::json!({ "requeued": 1, "cancelled": 0, "suspended": 0 }));
     assert!(output.stdout.contains("preempted: 1 requeued, 0 cancelled"), "{}", output.stdout);
 }
 

@@ -70,6 +70,8 @@ pub(crate) struct Preemptable {
     pub(crate) grace: Span,
     /// How long they run before.
     pub(crate) exempt: Option<Span>,
+    /// Whether jobs of a QOS preempt others of it that have a lower priority.
+    pub(crate) within: bool,
 }
 
 /// A reservation or an outage.
@@ -272,6 +274,7 @@ impl Site {
                 mode: q.preempt_mode,
                 grace: q.grace_time,
                 exempt: None,
+                within: false,
             },
         });
         let cpu = resources.iter().position(|r| r.name == "cpu").map(|r| (r, resources[r].steps()));
@@ -285,7 +288,8 @@ impl Site {
             // Slurm compares 16 bits of it.
             let rank = qos.priority.min(0xffff).into();
             let (mode, grace) = (qos.preempt_mode, qos.grace_time);
-            let preemptable = Preemptable { rank, mode, grace, exempt: qos.preempt_exempt_time };
+            let preemptable =
+                Preemptable { rank, mode, grace, exempt: qos.preempt_exempt_time, within: qos.preempts_within };
             (qos.name.clone(), preemptable, qos.preempts.clone())
         };
         let qos = cluster.qos.iter().map(of_qos).collect();

@@ -7,6 +7,7 @@ mod reactions;
 mod reference_model;
 mod slurm;
 mod slurm_reference_model;
+mod slurm_suspension;
 
 use evenhand_model::{
     Capacity, Cluster, Detail, Details, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity, Span, Task,

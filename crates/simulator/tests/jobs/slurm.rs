@@ -143,6 +143,7 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
         name: format!("qos{i}"),
         priority: 0,
         preempts: if i == 1 { vec!["qos0".into()] } else { Vec::new() },
+        preempts_within: rules.within,
         preempt_mode: rules.mode,
         preempt_exempt_time: rules.exempt.map(Span::from_secs),
         grace_time: Span::from_secs(rules.grace),
@@ -173,7 +174,7 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
     Site::machines(&cluster, w.resources()).unwrap()
 }
 
-fn run(world: &SlurmWorld) -> Simulated {
+pub(crate) fn run(world: &SlurmWorld) -> Simulated {
     let w = workload(world);
     let tasks = UserTasks::new(&w);
     run_on(world, &w, |site, jobs, policy, options| {
@@ -299,16 +300,20 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
 /// Who preempts whom, and how.
 fn preemption() -> impl Strategy<Value = SlurmOptions> {
     let who = prop::sample::select(vec![None, Some(PreemptType::Partition), Some(PreemptType::Qos)]);
-    let mode =
-        prop::sample::select(vec![PreemptMode::Off, PreemptMode::Cancel, PreemptMode::Requeue, PreemptMode::Requeue]);
+    let modes =
+        [PreemptMode::Off, PreemptMode::Cancel, PreemptMode::Requeue, PreemptMode::Suspend, PreemptMode::Suspend];
+    let mode = prop::sample::select(modes.to_vec());
     let count = prop::sample::select(vec![1u32, 1, 0, 3]);
-    (who, mode, prop::sample::select(vec![0u64, 0, 50]), any::<[bool; 2]>(), count).prop_map(
+    (who, mode, prop::sample::select(vec![0u64, 0, 50]), any::<[bool; 6]>(), count).prop_map(
         |(preempt_type, preempt_mode, exempt, flags, preempt_reorder_count)| SlurmOptions {
             preempt_type,
             preempt_mode,
             preempt_exempt_time: Span::from_secs(exempt),
             preempt_youngest_first: flags[0],
             preempt_strict_order: flags[1],
+            preempt_gang: flags[2] || flags[3],
+            preempt_within: flags[4],
+            preempt_priority: flags[5] && flags[3],
             preempt_reorder_count,
             ..SlurmOptions::default()
         },
@@ -316,10 +321,11 @@ fn preemption() -> impl Strategy<Value = SlurmOptions> {
 }
 
 fn preempted() -> impl Strategy<Value = Preempted> {
-    let modes = vec![None, None, Some(PreemptMode::Off), Some(PreemptMode::Cancel), Some(PreemptMode::Requeue)];
+    let modes = [PreemptMode::Off, PreemptMode::Cancel, PreemptMode::Requeue, PreemptMode::Suspend].map(Some);
+    let modes = [None, None].into_iter().chain(modes).collect::<Vec<_>>();
     let exempt = prop::sample::select(vec![None, None, Some(0u64), Some(70)]);
-    (prop::sample::select(modes), prop::sample::select(vec![0u64, 0, 20]), exempt)
-        .prop_map(|(mode, grace, exempt)| Preempted { mode, grace, exempt })
+    (prop::sample::select(modes), prop::sample::select(vec![0u64, 0, 20]), exempt, prop::bool::weighted(0.3))
+        .prop_map(|(mode, grace, exempt, within)| Preempted { mode, grace, exempt, within })
 }
 
 /// Up to two times in which some of the nodes are closed.
@@ -371,6 +377,9 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
             let options = SlurmOptions {
                 preempt_type: preemption.preempt_type,
                 preempt_mode: preemption.preempt_mode,
+                preempt_gang: preemption.preempt_gang,
+                preempt_within: preemption.preempt_within,
+                preempt_priority: preemption.preempt_priority,
                 preempt_exempt_time: preemption.preempt_exempt_time,
                 preempt_youngest_first: preemption.preempt_youngest_first,
                 preempt_strict_order: preemption.preempt_strict_order,
@@ -400,7 +409,7 @@ fn with_jobs_that_fit(mut world: SlurmWorld) -> SlurmWorld {
     world
 }
 
-fn seconds(times: &[u64]) -> Vec<Option<u64>> {
+pub(crate) fn seconds(times: &[u64]) -> Vec<Option<u64>> {
     times.iter().map(|&t| (t != NO_TIME).then_some(t / 1_000_000_000)).collect()
 }
 
@@ -455,7 +464,8 @@ proptest! {
         prop_assert_eq!(&slurm.started_by, &reference.started_by);
         prop_assert_eq!(slurm.beyond_submit_limits.unwrap_or(0), reference.beyond);
         let preempted = slurm.preempted.unwrap_or_default();
-        prop_assert_eq!((preempted.requeued, preempted.cancelled), (reference.requeued, reference.cancelled));
+        let counts = (preempted.requeued, preempted.cancelled, preempted.suspended);
+        prop_assert_eq!(counts, (reference.requeued, reference.cancelled, reference.suspended));
         let mut nodes = vec![Vec::new(); world.jobs.len()];
         for a in &on.placed {
             nodes[a.row as usize].extend((0..a.chunks).map(|_| a.machine as usize));

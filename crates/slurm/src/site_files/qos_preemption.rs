@@ -3,7 +3,7 @@
 use evenhand_model::{Cluster, QualityOfService, preempted_by_themselves};
 
 use super::qos::Qos;
-use super::scheduler_settings::preempt_mode;
+use super::scheduler_settings::PreemptModes;
 use crate::parse_values::{Limit, number};
 
 /// Columns that say what is preempted, and how.
@@ -28,13 +28,15 @@ pub fn preemption_of_qos(cluster: &mut Cluster, all: &[Qos], mut rest: Vec<Qos>)
         }
         let names = of(qos, "Preempt").unwrap_or_default();
         let time = |column: &str| of(qos, column).and_then(|value| Limit::parse(&value)).and_then(Limit::span);
+        let modes = of(qos, "PreemptMode").map(|value| PreemptModes::read(&value)).unwrap_or_default();
         cluster.qos.push(QualityOfService {
             name: qos.name.clone(),
             priority: of(qos, "Priority")
                 .and_then(|value| number(&value))
                 .map_or(0, |n| n.min(u64::from(u32::MAX)) as u32),
             preempts: names.split(',').filter_map(named).map(|other| other.name.clone()).collect(),
-            preempt_mode: of(qos, "PreemptMode").and_then(|value| preempt_mode(&value)),
+            preempts_within: modes.within,
+            preempt_mode: modes.mode,
             preempt_exempt_time: time("PreemptExemptTime"),
             grace_time: time("GraceTime").unwrap_or_default(),
         });
@@ -44,7 +46,8 @@ pub fn preemption_of_qos(cluster: &mut Cluster, all: &[Qos], mut rest: Vec<Qos>)
     for qos in &mut rest {
         qos.settings.retain(|(column, value)| match column.to_ascii_lowercase().as_str() {
             "preempt" | "preemptexempttime" | "gracetime" => false,
-            "preemptmode" => preempt_mode(value).is_none(),
+            // `cluster`: as slurm.conf has it.
+            "preemptmode" => PreemptModes::read(value).is_unknown && !value.eq_ignore_ascii_case("cluster"),
             _ => true,
         });
     }
@@ -61,7 +64,7 @@ mod tests {
     #[test]
     fn what_preempts_and_is_preempted_is_followed() {
         let text = "Name|Priority|GraceTime|Preempt|PreemptExemptTime|PreemptMode\nhigh|10||LOW,none||\nlow|0|00:00:30||00:05:00|requeue\n\
-            a|0||b||\nb|0||a,low||suspend\n";
+            a|0||b||within\nb|0||a,low||suspend,gang\nc|0||||stop\n";
         let qos = parse_qos(text).unwrap();
         let mut cluster = Cluster::default();
         let rest = preemption_of_qos(&mut cluster, &qos, qos.clone());
@@ -76,8 +79,9 @@ mod tests {
                     grace_time: Span::from_secs(30),
                     ..of("low")
                 },
-                of("a"),
-                of("b"),
+                QualityOfService { preempts_within: true, ..of("a") },
+                QualityOfService { preempt_mode: Some(PreemptMode::Suspend), ..of("b") },
+                of("c"),
             ]
         );
         let left: Vec<&str> = rest.iter().flat_map(|qos| &qos.settings).map(|(column, _)| column.as_str()).collect();

@@ -166,10 +166,21 @@ pub fn scheduler_settings(conf: &SlurmConf) -> Result<SchedulerSettings, SiteFil
                 _ => settings.notes.push(format!("{place}: PreemptType={value} is not followed: no job is preempted.")),
             },
             "preemptmode" => {
-                let mode = preempt_mode(value);
-                o.preempt_mode = mode.unwrap_or(PreemptMode::Off);
-                if mode.is_none() {
-                    settings.notes.push(format!("{place}: PreemptMode={value} is not followed: no job is preempted."));
+                let read = PreemptModes::read(value);
+                o.preempt_mode = read.mode.unwrap_or(PreemptMode::Off);
+                o.preempt_gang = read.gang || o.preempt_mode == PreemptMode::Suspend;
+                (o.preempt_within, o.preempt_priority) = (read.within, read.priority);
+                if read.is_unknown {
+                    o.preempt_mode = PreemptMode::Off;
+                    settings.notes.push(format!(
+                        "{place}: PreemptMode={value} is not followed: no job is preempted. Expected OFF, CANCEL, REQUEUE or \
+                         SUSPEND, with GANG, WITHIN or PRIORITY."
+                    ));
+                } else if o.preempt_mode == PreemptMode::Suspend && !read.gang {
+                    settings.notes.push(format!(
+                        "{place}: PreemptMode={value} lacks GANG, without which Slurm resumes no job: simulated as \
+                         {value},GANG."
+                    ));
                 }
             }
             "preemptexempttime" if value == "-1" => {}
@@ -288,14 +299,34 @@ fn set(o: &mut SlurmOptions, name: &str, value: &str, place: &Position) -> Resul
     Ok(())
 }
 
-/// What becomes of preempted jobs; `None` for what a simulation does not follow: jobs that are suspended, and those that
-/// preempt others of their own partition or QOS.
-pub(super) fn preempt_mode(text: &str) -> Option<PreemptMode> {
-    let words: Vec<&str> = text.split(',').map(str::trim).filter(|word| !word.eq_ignore_ascii_case("GANG")).collect();
-    match words.as_slice() {
-        [] => Some(PreemptMode::Off),
-        [word] => PreemptMode::of_name(word),
-        _ => None,
+/// The words of a PreemptMode, of slurm.conf, a partition or a QOS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PreemptModes {
+    /// What becomes of preempted jobs; `None` if the words do not say.
+    pub(crate) mode: Option<PreemptMode>,
+    pub(crate) gang: bool,
+    pub(crate) within: bool,
+    pub(crate) priority: bool,
+    /// Whether one is no word of slurm.conf(5), or two modes contradict each other.
+    pub(crate) is_unknown: bool,
+}
+
+impl PreemptModes {
+    pub(crate) fn read(text: &str) -> PreemptModes {
+        let mut read = PreemptModes::default();
+        for word in text.split(',').map(str::trim) {
+            match word.to_ascii_uppercase().as_str() {
+                "GANG" => read.gang = true,
+                "WITHIN" => read.within = true,
+                "PRIORITY" => read.priority = true,
+                _ => {
+                    let mode = PreemptMode::of_name(word);
+                    read.is_unknown |= mode.is_none() || read.mode.is_some();
+                    read.mode = mode;
+                }
+            }
+        }
+        read
     }
 }
 
@@ -401,9 +432,21 @@ mod tests {
             .unwrap();
         assert_eq!(
             (found.options.preempt_type, found.options.preempt_mode),
-            (Some(PreemptType::Partition), PreemptMode::Off)
+            (Some(PreemptType::Partition), PreemptMode::Suspend)
         );
-        assert_eq!(found.notes, ["slurm.conf:3:13: PreemptMode=SUSPEND,GANG is not followed: no job is preempted."]);
+        assert!(found.options.preempt_gang && !found.options.preempt_within && found.notes.is_empty());
+        let modes = |text: &str| read(&format!("SelectType=select/cons_tres\nPreemptMode={text}\n")).unwrap();
+        let o = modes("within,PRIORITY,CANCEL").options;
+        assert!(o.preempt_mode == PreemptMode::Cancel && o.preempt_within && o.preempt_priority && !o.preempt_gang);
+        let found = modes("SUSPEND");
+        assert!(
+            found.options.preempt_gang && found.notes[0].starts_with("slurm.conf:2:13: PreemptMode=SUSPEND lacks GANG")
+        );
+        let found = modes("STOP,GANG");
+        assert_eq!(found.options.preempt_mode, PreemptMode::Off);
+        assert!(
+            found.notes[0].starts_with("slurm.conf:2:13: PreemptMode=STOP,GANG is not followed: no job is preempted.")
+        );
     }
 
     #[test]

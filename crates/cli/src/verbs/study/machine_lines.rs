@@ -57,7 +57,9 @@ fn started_by(run: &RunRecord) -> Option<String> {
     let beyond = jobs.beyond_submit_limits.filter(|beyond| *beyond > 0);
     let beyond = beyond.map_or(String::new(), |beyond| format!("; {beyond} submitted beyond a limit, and accepted"));
     let preempted = jobs.preempted.map_or(String::new(), |preempted| {
-        format!("; preempted: {} requeued, {} cancelled", preempted.requeued, preempted.cancelled)
+        let suspended = Some(preempted.suspended).filter(|count| *count > 0);
+        let suspended = suspended.map_or(String::new(), |count| format!(", {count} suspended"));
+        format!("; preempted: {} requeued, {} cancelled{suspended}", preempted.requeued, preempted.cancelled)
     });
     Some(format!(
         "{}, started: {} at submission, {} by the main scheduler, {} by backfill; {ended} ended by their limits{beyond}{preempted}",

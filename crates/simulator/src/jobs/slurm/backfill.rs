@@ -68,9 +68,9 @@ impl<'a> Engine<'a> {
         let mut candidates = self.candidates();
         let mut result = Ok(());
         if !candidates.shapes.is_empty() {
-            self.begin_walk(policy);
+            self.begin_walk(now, policy);
             result = self.walk_backfill(now, &mut candidates, policy);
-            self.notify_starts(now, policy);
+            self.notify(now, policy);
             self.end_walk(policy);
         }
         self.shapes.give_back(candidates.to_come);
@@ -177,7 +177,10 @@ impl<'a> Engine<'a> {
                         self.reserve(&mut space, begin, length, &held);
                     }
                     let (at, slot) = self.start(now, row, held, Activity::Backfill)?;
-                    outlook.started(self, at, row, slot);
+                    match self.preemption.suspends() {
+                        true => *outlook = Outlook::new(self, begin),
+                        false => outlook.started(self, at, row, slot),
+                    }
                     candidates.less_is_free();
                     starts += 1;
                     break;
@@ -217,7 +220,8 @@ impl<'a> Engine<'a> {
         let mut nodes = self.open_now(now, row, place);
         let end = now.nanos().saturating_add(self.planned_length(row));
         space.unreserved_from_begin(end).into_iter().for_each(|unreserved| nodes.keep(unreserved));
-        match self.nodes.choose(self.kind(row), &nodes) {
+        let lenders = self.suspendable(now.nanos(), row, place);
+        match self.choose_over(&self.nodes, &lenders, self.kind(row), &nodes, false) {
             Some(_) => None,
             None => self.preempt(now, row, place, &nodes),
         }
@@ -245,7 +249,7 @@ impl<'a> Engine<'a> {
         let chunks = self.chunks_of[self.jobs.kind[row as usize] as usize];
         let at_least = self.nodes.nodes_at_least(kind);
         let enough = self.nodes_needed[self.jobs.kind[row as usize] as usize];
-        let preemptable = self.preemptable(now, row, place);
+        let (preemptable, lenders) = (self.preemptable(now, row, place), self.suspendable(now, row, place));
         let length = self.planned_length(row);
         let window_end = now.saturating_add(self.options.bf_window.nanos());
         let mut nodes = NodeSet::empty(self.nodes.len());
@@ -282,9 +286,9 @@ impl<'a> Engine<'a> {
             let known = last.take().filter(|(of, _)| *of == nodes).map(|(_, result)| result);
             let result = known.unwrap_or_else(|| {
                 let starts = fits.then(|| self.nodes.choose(kind, &nodes)).flatten().map(|held| (now, held));
-                starts.or_else(|| match preemptable.is_empty() {
+                starts.or_else(|| match preemptable.is_empty() && lenders.is_empty() {
                     true => outlook.later_start(self, kind, chunks, &nodes),
-                    false => self.start_without(now, kind, &preemptable, &nodes),
+                    false => self.start_without(now, kind, (&preemptable, &lenders), &nodes),
                 })
             });
             let (_, result) = last.insert((nodes.clone(), result));

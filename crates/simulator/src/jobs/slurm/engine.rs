@@ -24,7 +24,7 @@ use super::outlook::Outlook;
 use super::preemption::Preemption;
 use super::queue::{Order, Priorities, Times, Users};
 use super::results::{Activity, SlurmResults};
-use super::running::{Event, Running};
+use super::running::{Event, Notice, Running};
 use super::shapes::Shapes;
 use crate::{EventQueue, Progress, Simulated, SimulationError};
 
@@ -87,8 +87,12 @@ pub(in crate::jobs) struct Engine<'a> {
     pub(super) busy: Vec<u128>,
     pub(super) placed: Vec<Assignment>,
     pub(super) results: SlurmResults,
-    /// Jobs that this pass has started and the policy does not yet know as started.
-    pub(super) started: Vec<u32>,
+    /// What the policy does not yet know of this pass.
+    pub(super) notices: Vec<Notice>,
+    /// The slots of suspended jobs.
+    pub(super) suspended: Vec<u32>,
+    /// What is left of a walk through the queue that is not in the order of tiers.
+    pub(super) walk: Option<std::vec::IntoIter<u32>>,
     pub(super) until: Option<Time>,
     pub(super) end: u64,
     pub(super) done: u64,
@@ -138,13 +142,16 @@ impl<'a> Engine<'a> {
             limit.map(|l| l.nanos().div_ceil(MINUTE).saturating_mul(MINUTE))
         };
         let able: Vec<NodeSet> = jobs.kinds.iter().map(|kind| of_groups(&kind.groups)).collect();
-        let nodes = Nodes::new(site, width, options.whole_nodes, options.least_loaded);
+        let mut nodes = Nodes::new(site, width, options.whole_nodes, options.least_loaded);
         let attempts =
             jobs.kinds.iter().zip(&able).map(|(kind, able)| attempts(kind, able, &partitions, &nodes)).collect();
         let nodes_needed = jobs.kinds.iter().map(|kind| nodes.fewest_when_empty(kind)).collect();
         let limit: Vec<Option<u64>> = (0..workload.len()).map(limit).collect();
         let closed = ClosedNodes::new(site, workload, first);
         let preemption = Preemption::new(site, workload, &options);
+        if preemption.suspends() {
+            nodes.allow_sharing();
+        }
         let shape = |(row, kind): (u32, &u32)| {
             (*kind, limit[row as usize].unwrap_or(YEAR), closed.number_of(row), preemption.qos_number(row))
         };
@@ -186,7 +193,9 @@ impl<'a> Engine<'a> {
             busy: vec![0; site.len() * width],
             placed: Vec::new(),
             results: SlurmResults { started_by: vec![None; workload.len()], ..SlurmResults::default() },
-            started: Vec::new(),
+            notices: Vec::new(),
+            suspended: Vec::new(),
+            walk: None,
             until,
             end: first,
             done: 0,
@@ -230,7 +239,7 @@ impl<'a> Engine<'a> {
             .running
             .iter()
             .zip(idle)
-            .filter(|(job, idle)| !idle && !job.completing)
+            .filter(|(job, idle)| !idle && !job.completing && job.suspended.is_none())
             .map(|(j, _)| j.clone())
             .collect();
         running.iter().for_each(|job| self.count_use(job, self.end));
@@ -277,6 +286,10 @@ impl<'a> Engine<'a> {
                     _ => released |= self.event(now, event, policy),
                 }
             }
+        }
+        if released {
+            self.resume(now);
+            self.notify(now, policy);
         }
         if self.closed.move_to(now.nanos()) {
             events += 1;
@@ -384,7 +397,10 @@ impl<'a> Engine<'a> {
             return Ok(());
         }
         let kind = self.kind(row);
-        let held = (0..self.attempts_of(row)).find_map(|at| self.nodes.choose(kind, &self.open_now(now, row, at)));
+        let held = (0..self.attempts_of(row)).find_map(|at| {
+            let lenders = self.suspendable(now.nanos(), row, at);
+            self.choose_over(&self.nodes, &lenders, kind, &self.open_now(now, row, at), false)
+        });
         if held.is_none() && self.preemption.is_on() {
             // It starts when what it preempts has ended.
             for at in 0..self.attempts_of(row) {
@@ -396,7 +412,7 @@ impl<'a> Engine<'a> {
         }
         if let Some(held) = held {
             self.start(now, row, held, Activity::Submit)?;
-            self.notify_starts(now, policy);
+            self.notify(now, policy);
             if let Order::Users(users) = &mut self.order {
                 users.started(entry.user);
                 self.end_walk(policy);
@@ -434,9 +450,9 @@ impl<'a> Engine<'a> {
         if let Order::Priorities(order) = &self.order {
             return !order.above(row).any(|other| blocks(self, other));
         }
-        self.begin_walk(policy);
+        self.begin_walk_by_tiers(policy);
         let mut is_top = true;
-        while let Some(other) = self.next_in_order(now, policy) {
+        while let Some(other) = self.next_by_tiers(now, policy) {
             if other == row {
                 break;
             }
@@ -494,7 +510,7 @@ impl<'a> Engine<'a> {
         of(a).any(|a| of(b).any(|b| a.meets(b)))
     }
 
-    pub(super) fn begin_walk(&mut self, policy: &mut dyn Policy) {
+    pub(super) fn begin_walk_by_tiers(&mut self, policy: &mut dyn Policy) {
         let (workload, jobs, times) = (self.workload, self.jobs, &self.submission_times);
         match &mut self.order {
             Order::Priorities(order) => order.begin(),
@@ -504,8 +520,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The next job of a walk through the queue.
-    pub(super) fn next_in_order(&mut self, now: Time, policy: &mut dyn Policy) -> Option<u32> {
+    /// The next job of a walk through the queue in the order of tiers.
+    pub(super) fn next_by_tiers(&mut self, now: Time, policy: &mut dyn Policy) -> Option<u32> {
         let (workload, jobs, times) = (self.workload, self.jobs, &self.submission_times);
         self.decisions += 1;
         match &mut self.order {
@@ -517,6 +533,7 @@ impl<'a> Engine<'a> {
     }
 
     pub(super) fn end_walk(&mut self, policy: &mut dyn Policy) {
+        self.walk = None;
         let (workload, jobs, times) = (self.workload, self.jobs, &self.submission_times);
         if let Order::Users(users) = &mut self.order {
             users.end(&mut self.pending, policy, |row| jobs.pending_job(workload, times.of(row), row));

@@ -24,9 +24,9 @@ impl Engine<'_> {
         if self.waits_for_completion(now) || !self.pending.is_any() {
             return Ok(());
         }
-        self.begin_walk(policy);
+        self.begin_walk(now, policy);
         let result = self.walk_main(now, full, policy);
-        self.notify_starts(now, policy);
+        self.notify(now, policy);
         self.end_walk(policy);
         result
     }
@@ -95,13 +95,18 @@ impl Engine<'_> {
                         false => held,
                     }
                 };
+                let mut held = held;
                 if held.is_none() && self.preemption.is_on() {
-                    // It starts in a later pass, when what it preempts has ended.
                     usable.copy_from(self.attempt(row, at).1);
                     usable.keep(&available);
                     let latest = now.nanos().saturating_add(self.planned_length(row));
                     self.closed.keep_open(row, now.nanos(), latest, &mut usable);
-                    self.preempt(now, row, at, &usable);
+                    let lenders = self.suspendable(now.nanos(), row, at);
+                    held = self.choose_over(&self.nodes, &lenders, kind, &usable, false);
+                    if held.is_none() {
+                        // It starts in a later pass, when what it preempts has ended.
+                        self.preempt(now, row, at, &usable);
+                    }
                 }
                 match held {
                     Some(held) => {

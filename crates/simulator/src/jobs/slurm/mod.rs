@@ -16,10 +16,13 @@ mod nodes;
 mod options;
 mod outlook;
 mod preemption;
+mod preemptors_first;
 mod queue;
 mod results;
 mod running;
 mod shapes;
+mod shared_nodes;
+mod suspension;
 
 pub(in crate::jobs) use engine::Engine;
 pub use options::{PreemptType, SlurmOptions};

@@ -10,8 +10,10 @@ use super::node_set::NodeSet;
 #[derive(Clone, Debug)]
 pub(super) struct Nodes<'a> {
     pub(super) site: &'a Site,
-    width: usize,
-    free: Vec<u64>,
+    pub(super) width: usize,
+    pub(super) free: Vec<u64>,
+    /// How much more jobs hold than there is: what jobs use that suspended ones hold. Empty if no job can be suspended.
+    pub(super) owed: Vec<u64>,
     /// How many jobs a node has.
     jobs: Vec<u32>,
     /// The free processors of all nodes.
@@ -21,9 +23,9 @@ pub(super) struct Nodes<'a> {
     /// Nodes with a free processor; where jobs have whole nodes, those without a job.
     with_free: NodeSet,
     /// The resource that is processors, or else the first.
-    processors: usize,
+    pub(super) processors: usize,
     /// Whether every job has whole nodes.
-    whole: bool,
+    pub(super) whole: bool,
     /// Whether the least loaded nodes are chosen.
     pub(super) least_loaded: bool,
 }
@@ -35,8 +37,19 @@ impl<'a> Nodes<'a> {
         let processors = site.cpu.map_or(0, |(resource, _)| resource);
         let (jobs, with_free) = (vec![0; site.len()], NodeSet::empty(site.len()));
         let free_processors = free.iter().skip(processors).step_by(width).sum();
-        let mut nodes =
-            Nodes { site, width, free, jobs, free_processors, releases: 1, with_free, processors, whole, least_loaded };
+        let mut nodes = Nodes {
+            site,
+            width,
+            free,
+            owed: Vec::new(),
+            jobs,
+            free_processors,
+            releases: 1,
+            with_free,
+            processors,
+            whole,
+            least_loaded,
+        };
         (0..nodes.len() as u32).for_each(|node| nodes.note_free(node));
         nodes
     }
@@ -76,6 +89,7 @@ impl<'a> Nodes<'a> {
     pub(super) fn give_on(&mut self, kind: &Kind, node: u32, chunks: u32) {
         self.jobs[node as usize] -= 1;
         self.change(kind, node, chunks, |free, amount| free + amount);
+        self.settle(node);
     }
 
     fn change(&mut self, kind: &Kind, node: u32, chunks: u32, new: impl Fn(u64, u64) -> u64) {
@@ -92,6 +106,14 @@ impl<'a> Nodes<'a> {
                 self.free[at..].iter_mut().zip(amounts).for_each(|(f, a)| *f = new(*f, a));
             }
         }
+        self.free_processors += self.processors_on(node);
+        self.note_free(node);
+    }
+
+    /// Sets how much of a resource is free on a node.
+    pub(super) fn set_free(&mut self, node: u32, resource: usize, amount: u64) {
+        self.free_processors -= self.processors_on(node);
+        self.free[node as usize * self.width + resource] = amount;
         self.free_processors += self.processors_on(node);
         self.note_free(node);
     }

@@ -87,6 +87,13 @@ pub struct SlurmOptions {
     pub preempt_type: Option<PreemptType>,
     /// `PreemptMode`: what becomes of preempted jobs of partitions and QOS that set nothing; `Off`: no job is preempted.
     pub preempt_mode: PreemptMode,
+    /// `GANG` of `PreemptMode`: whether jobs can be suspended; without it those of that mode are not preempted.
+    pub preempt_gang: bool,
+    /// `WITHIN` of `PreemptMode`: whether with preempt/qos jobs preempt others of their own QOS that have a lower priority,
+    /// under policies that give jobs priorities.
+    pub preempt_within: bool,
+    /// `PRIORITY` of `PreemptMode`: whether jobs preempt only others of a lower priority.
+    pub preempt_priority: bool,
     /// `PreemptExemptTime`: how long jobs run before they can be preempted.
     pub preempt_exempt_time: Span,
     /// `preempt_youngest_first`: whether the jobs that started last are preempted first.
@@ -134,6 +141,9 @@ impl Default for SlurmOptions {
             completing: Span::ZERO,
             preempt_type: None,
             preempt_mode: PreemptMode::Off,
+            preempt_gang: false,
+            preempt_within: false,
+            preempt_priority: false,
             preempt_exempt_time: Span::ZERO,
             preempt_youngest_first: false,
             preempt_strict_order: false,

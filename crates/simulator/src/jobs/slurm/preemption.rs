@@ -12,6 +12,7 @@ use super::node_set::NodeSet;
 use super::nodes::Nodes;
 use super::options::{PreemptType, SlurmOptions};
 use super::outlook::{FIRST_GROUP, LARGEST_GROUP, expected_ends, next_window};
+use super::queue::Order;
 use super::running::{Event, LIMIT_SWEEP, Running};
 
 /// After its end a job that is requeued waits so long before it can start (`DEFAULT_EXPIRATION_WINDOW`, and a second).
@@ -29,6 +30,13 @@ pub(super) struct Preemption {
     /// By partition, the first for jobs in none.
     partitions: Vec<Preemptable>,
     mode: PreemptMode,
+    /// Whether jobs can be suspended, and whether any is by its mode.
+    gang: bool,
+    suspends: bool,
+    /// Whether all QOS preempt within themselves.
+    within: bool,
+    /// Whether only jobs of a lower priority are preempted.
+    priority: bool,
     exempt_time: Span,
 }
 
@@ -45,21 +53,50 @@ impl Preemption {
             .qos
             .iter()
             .map(|(_, _, names)| site.qos.iter().map(|(other, ..)| names.iter().any(|name| name == other)).collect());
-        let none = Preemptable { rank: 0, mode: None, grace: Span::ZERO, exempt: None };
-        Preemption {
+        let none = Preemptable { rank: 0, mode: None, grace: Span::ZERO, exempt: None, within: false };
+        let mut rules = Preemption {
             by,
             qos_of,
             qos: site.qos.iter().map(|(_, rules, _)| *rules).collect(),
             preempts: preempts.collect(),
             partitions: std::iter::once(none).chain(site.queues.iter().map(|queue| queue.preemptable)).collect(),
             mode: options.preempt_mode,
+            gang: options.preempt_gang,
+            suspends: false,
+            within: options.preempt_within,
+            priority: options.preempt_priority,
             exempt_time: options.preempt_exempt_time,
-        }
+        };
+        let is_suspended = |rules: &Preemptable| rules.mode == Some(PreemptMode::Suspend);
+        let by_own = rules.partitions.iter().chain(&rules.qos).any(is_suspended);
+        rules.suspends = by.is_some() && rules.gang && (by_own || rules.mode == PreemptMode::Suspend);
+        rules
     }
 
     /// Whether any job may preempt another.
     pub(super) fn is_on(&self) -> bool {
         self.by.is_some()
+    }
+
+    /// Whether running jobs may be suspended.
+    pub(super) fn suspends(&self) -> bool {
+        self.suspends
+    }
+
+    /// Whether the queue is in another order than by tiers and priorities: with preempt/qos.
+    pub(super) fn orders_queue(&self) -> bool {
+        self.by == Some(PreemptType::Qos)
+    }
+
+    /// Whether the QOS of a job preempts within itself.
+    pub(super) fn preempts_within(&self, row: u32) -> bool {
+        self.qos_number(row).is_some_and(|qos| self.within || self.qos[usize::from(qos)].within)
+    }
+
+    /// Whether the QOS of a job preempts another one, that of another job.
+    pub(super) fn preempts_other(&self, row: u32, other: u32) -> bool {
+        let numbers = self.qos_number(row).zip(self.qos_number(other));
+        numbers.is_some_and(|(qos, other)| qos != other && self.preempts[usize::from(qos)][usize::from(other)])
     }
 
     /// The number of a job's QOS, for what depends on it.
@@ -72,36 +109,64 @@ impl Preemption {
     }
 
     /// The rules of a job of a partition, by what decides who preempts.
-    fn rules(&self, row: u32, partition: usize) -> Option<&Preemptable> {
+    pub(super) fn rules(&self, row: u32, partition: usize) -> Option<&Preemptable> {
         match self.by? {
             PreemptType::Partition => Some(&self.partitions[partition]),
             PreemptType::Qos => self.of_qos(row),
         }
     }
 
-    /// Whether a job that is tried in a partition may preempt one of another partition.
-    fn may(&self, (row, partition): (u32, usize), (other, of_other): (u32, usize)) -> bool {
-        match self.by {
+    /// Whether a job that is tried in a partition may preempt one of another partition (`job_preempt_check` of the plugins
+    /// preempt/partition_prio and preempt/qos).
+    fn may(
+        &self,
+        (row, partition): (u32, usize),
+        (other, of_other): (u32, usize),
+        is_of_higher_priority: impl FnOnce() -> bool,
+    ) -> bool {
+        let is_lower = match self.by {
             None => false,
             Some(PreemptType::Partition) => self.partitions[partition].rank > self.partitions[of_other].rank,
-            Some(PreemptType::Qos) => {
-                let numbers = self.qos_number(row).zip(self.qos_number(other));
-                numbers.is_some_and(|(qos, of_other)| self.preempts[usize::from(qos)][usize::from(of_other)])
-            }
+            Some(PreemptType::Qos) => match self.qos_number(row).zip(self.qos_number(other)) {
+                None => false,
+                Some((qos, of_other)) if qos == of_other => {
+                    return (self.within || self.qos[usize::from(qos)].within) && is_of_higher_priority();
+                }
+                Some((qos, of_other)) => self.preempts[usize::from(qos)][usize::from(of_other)],
+            },
+        };
+        is_lower && (!self.priority || is_of_higher_priority())
+    }
+
+    pub(super) fn mode(&self, row: u32, partition: usize) -> PreemptMode {
+        match self.rules(row, partition).and_then(|rules| rules.mode).unwrap_or(self.mode) {
+            PreemptMode::Suspend if !self.gang => PreemptMode::Off,
+            mode => mode,
         }
     }
 
-    fn mode(&self, row: u32, partition: usize) -> PreemptMode {
-        self.rules(row, partition).and_then(|rules| rules.mode).unwrap_or(self.mode)
+    /// Whether exempt times keep jobs from being suspended: with preempt/partition_prio the select plugin looks at tiers
+    /// only.
+    pub(super) fn exempts_from_suspension(&self) -> bool {
+        self.by == Some(PreemptType::Qos)
     }
 
     /// How long a job runs before it can be preempted.
-    fn exempt_time(&self, row: u32) -> Span {
+    pub(super) fn exempt_time(&self, row: u32) -> Span {
         self.of_qos(row).and_then(|rules| rules.exempt).unwrap_or(self.exempt_time)
     }
 }
 
 impl<'a> Engine<'a> {
+    /// Whether a job that is tried in a partition may preempt one of another partition.
+    pub(super) fn may_preempt_job(&self, job: (u32, usize), other: (u32, usize)) -> bool {
+        self.preemption.may(job, other, || match &self.order {
+            // A running job keeps the priority with which it started.
+            Order::Priorities(order) => order.priority(job.0) > order.priority(other.0),
+            Order::Users(_) => false,
+        })
+    }
+
     /// The running jobs that a job may preempt in the partition at a place of its list, by slot, those first that are
     /// preempted first.
     pub(super) fn preemptable(&self, now: u64, row: u32, place: usize) -> Vec<u32> {
@@ -114,8 +179,8 @@ impl<'a> Engine<'a> {
             let of_job = self.attempt(job.row, 0).0;
             let is_exempt = now < job.start.saturating_add(rules.exempt_time(job.row).nanos());
             let is_near = || job.held.iter().any(|(node, _)| self.partitions[partition].contains(node));
-            rules.may((row, partition), (job.row, of_job))
-                && rules.mode(job.row, of_job) != PreemptMode::Off
+            self.may_preempt_job((row, partition), (job.row, of_job))
+                && matches!(rules.mode(job.row, of_job), PreemptMode::Cancel | PreemptMode::Requeue)
                 && !is_exempt
                 && is_near()
         };
@@ -150,7 +215,11 @@ impl<'a> Engine<'a> {
                 (0..self.attempts_of(row)).any(|place| Some(rank(place)) > lowest)
             }
             Some(PreemptType::Qos) => {
-                rules.qos_number(row).is_some_and(|qos| rules.preempts[usize::from(qos)].contains(&true))
+                let preempts = |qos: u16| {
+                    let qos = usize::from(qos);
+                    rules.within || rules.qos[qos].within || rules.preempts[qos].contains(&true)
+                };
+                rules.qos_number(row).is_some_and(preempts)
             }
         }
     }
@@ -159,7 +228,8 @@ impl<'a> Engine<'a> {
     /// if it would not fit without all that it may preempt.
     pub(super) fn preempt(&mut self, now: Time, row: u32, place: usize, nodes: &NodeSet) -> Option<Placements> {
         let candidates = self.preemptable(now.nanos(), row, place);
-        let (victims, held) = self.victims(self.kind(row), nodes, candidates)?;
+        let lenders = self.suspendable(now.nanos(), row, place);
+        let (victims, held) = self.victims(self.kind(row), nodes, candidates, &lenders)?;
         victims.into_iter().for_each(|slot| self.make_way(now, slot, row));
         Some(held)
     }
@@ -168,7 +238,13 @@ impl<'a> Engine<'a> {
     ///
     /// Candidates are taken away one after the other until the job fits. Then they are reordered, so that those come first
     /// that had most of its nodes, and taken away anew; so often as the settings say.
-    fn victims(&self, kind: &Kind, nodes: &NodeSet, mut candidates: Vec<u32>) -> Option<(Vec<u32>, Placements)> {
+    fn victims(
+        &self,
+        kind: &Kind,
+        nodes: &NodeSet,
+        mut candidates: Vec<u32>,
+        lenders: &[u32],
+    ) -> Option<(Vec<u32>, Placements)> {
         let held_of = |slot: u32| &self.running[slot as usize].held;
         let mut round = 0;
         loop {
@@ -176,7 +252,7 @@ impl<'a> Engine<'a> {
             let mut free = self.nodes.clone();
             let (last, chosen) = candidates.iter().enumerate().find_map(|(at, slot)| {
                 free.give(self.kind(self.running[*slot as usize].row), held_of(*slot));
-                Some((at, free.choose(kind, nodes)?))
+                Some((at, self.choose_over(&free, lenders, kind, nodes, false)?))
             })?;
             let shared = |slot: u32| chosen.iter().filter(|(n, _)| held_of(slot).iter().any(|(m, _)| m == *n)).count();
             if round > u64::from(self.options.preempt_reorder_count) + 1 || candidates.len() as u64 <= round {
@@ -267,23 +343,28 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// When a job can start on these nodes that may preempt `candidates`, without which all is tried, and where.
+    /// When a job can start on these nodes that may suspend `lenders` and preempt `candidates`, without which all is tried,
+    /// and where.
     pub(super) fn start_without(
         &self,
         now: u64,
         kind: &Kind,
-        candidates: &[u32],
+        (candidates, lenders): (&[u32], &[u32]),
         nodes: &NodeSet,
     ) -> Option<(u64, Placements)> {
+        if let Some(held) = self.choose_over(&self.nodes, lenders, kind, nodes, false) {
+            return Some((now, held));
+        }
         let mut free = self.nodes.clone();
         let take_away = |slot: u32, free: &mut Nodes<'a>| {
             let job = &self.running[slot as usize];
             free.give(self.kind(job.row), &job.held);
         };
         candidates.iter().for_each(|slot| take_away(*slot, &mut free));
-        if let Some(held) = free.choose(kind, nodes) {
+        if let Some(held) = self.choose_over(&free, lenders, kind, nodes, false) {
             return Some((now, held));
         }
+        let mut lenders = lenders.to_vec();
         let meets = |slot: u32| self.running[slot as usize].held.iter().any(|(node, _)| nodes.contains(node));
         let others: Vec<(u64, u32)> = expected_ends(self, now)
             .into_iter()
@@ -295,10 +376,13 @@ impl<'a> Engine<'a> {
             let until = (first / FIRST_GROUP * FIRST_GROUP).saturating_add(window);
             let group = others[taken..].iter().take(LARGEST_GROUP).enumerate();
             let size = group.take_while(|(at, (end, _))| *at == 0 || *end <= until).count();
-            others[taken..taken + size].iter().for_each(|(_, slot)| take_away(*slot, &mut free));
+            for (_, slot) in &others[taken..taken + size] {
+                take_away(*slot, &mut free);
+                lenders.retain(|lender| lender != slot);
+            }
             taken += size;
             window = next_window(&self.options, window);
-            if let Some(held) = free.choose_busy_first(kind, nodes, self.options.bf_busy_nodes) {
+            if let Some(held) = self.choose_over(&free, &lenders, kind, nodes, self.options.bf_busy_nodes) {
                 let is_used = |slot: u32| {
                     self.running[slot as usize].held.iter().any(|(node, _)| held.iter().any(|(own, _)| own == node))
                 };

@@ -32,6 +32,8 @@ pub struct Preemptions {
     pub requeued: u64,
     /// And ended.
     pub cancelled: u64,
+    /// And stopped until they could go on; a job counts as often as that happened.
+    pub suspended: u64,
 }
 
 /// Results that only Slurm's scheduler has.

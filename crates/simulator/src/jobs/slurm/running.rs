@@ -21,6 +21,12 @@ pub(super) struct Running {
     pub(super) row: u32,
     pub(super) start: u64,
     pub(super) finish: u64,
+    /// Since when it runs without a break.
+    pub(super) since: u64,
+    /// When it has run for its run time.
+    pub(super) runs_out: u64,
+    /// Since when it is suspended.
+    pub(super) suspended: Option<u64>,
     /// When it must have finished by its limit; when its nodes are free, once it has finished.
     pub(super) expected: u64,
     pub(super) held: Placements,
@@ -45,6 +51,15 @@ pub(super) enum Event {
     Release(u32),
     /// A row that was preempted waits again, after the start of the row for which it made way.
     Requeue(u32, u32),
+}
+
+/// What the policy is notified of at the end of a pass, of the job of a slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Notice {
+    /// It starts, or goes on.
+    Starts(u32),
+    /// It is suspended.
+    Stops(u32),
 }
 
 impl<'a> Engine<'a> {
@@ -103,7 +118,7 @@ impl<'a> Engine<'a> {
     pub(super) fn running_job(&self, job: &Running) -> Job<'a> {
         Job {
             requested: Span::from_nanos(self.planned_length(job.row)),
-            started: Time::from_nanos(job.start),
+            started: Time::from_nanos(job.since),
             rate: self.nodes.site.rate(self.kind(job.row), &job.held),
             ..self.jobs.pending_job(self.workload, self.submission_times.of(job.row), job.row)
         }
@@ -111,7 +126,7 @@ impl<'a> Engine<'a> {
 
     pub(super) fn count_use(&mut self, job: &Running, until: u64) {
         let kind = self.kind(job.row);
-        let ran = u128::from(until.saturating_sub(job.start));
+        let ran = u128::from(until.saturating_sub(job.since));
         for (node, chunks) in job.held.iter() {
             let at = node as usize * kind.chunk.len();
             let busy = &mut self.busy;
@@ -119,12 +134,11 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// When a job that starts now is ended by its limit.
-    pub(super) fn killed_at(&self, now: Time, row: u32) -> Option<u64> {
+    /// When a job is ended by its limit that is over at an instant, but not before now.
+    pub(super) fn killed_after(&self, row: u32, expected: u64, now: u64) -> Option<u64> {
         let over = self.options.over_time_limit?.nanos();
-        let limit = self.limit[row as usize]?;
-        let at = now.nanos().checked_add(limit)?.checked_add(over)?;
-        Some(at.div_ceil(LIMIT_SWEEP).saturating_mul(LIMIT_SWEEP))
+        self.limit[row as usize]?;
+        Some(expected.checked_add(over)?.max(now).div_ceil(LIMIT_SWEEP).saturating_mul(LIMIT_SWEEP))
     }
 
     /// Starts a job; the policy is notified at the end of the pass. Returns its expected end and slot.
@@ -141,7 +155,9 @@ impl<'a> Engine<'a> {
         let scale = |(node, _): (u32, u32)| groups[self.nodes.site.group_of(node)].scale(columns.duration[at].nanos());
         let ran = held.iter().map(scale).max().unwrap_or(columns.duration[at].nanos());
         let finish = Span::checked_from_nanos(u128::from(ran)).and_then(|ran| now.checked_add(ran));
-        let killed = self.killed_at(now, row).map(Time::from_nanos);
+        let expected = now.nanos().saturating_add(self.planned_length(row));
+        let killed = self.killed_after(row, expected, now.nanos()).map(Time::from_nanos);
+        let runs_out = finish.map_or(u64::MAX, Time::nanos);
         let too_long = || SimulationError::TooLong { row: at, start: now, duration: columns.duration[at] };
         let (finish, is_killed) = match (finish, killed) {
             (Some(finish), Some(killed)) if killed < finish => (killed, true),
@@ -152,15 +168,19 @@ impl<'a> Engine<'a> {
         self.results.ended_by_limit += u64::from(is_killed);
         self.results.started_by[at] = Some(by);
         let kind = self.kind(row);
-        self.nodes.take(kind, &held);
+        match self.preemption.suspends() {
+            true => self.nodes.take_over(kind, &held),
+            false => self.nodes.take(kind, &held),
+        }
         let first = self.placed.len();
         self.placed.extend(held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks, size: 0 }));
-        let expected = now.nanos().saturating_add(self.planned_length(row));
         self.ids += 1;
         let job = Running {
             row,
             start: now.nanos(),
             finish: finish.nanos(),
+            since: now.nanos(),
+            runs_out,
             expected,
             held,
             id: self.ids,
@@ -190,19 +210,24 @@ impl<'a> Engine<'a> {
         self.done += 1;
         self.limits.add(row);
         self.note_start_of_preemptor(now, row);
-        self.started.push(slot);
+        self.notices.push(Notice::Starts(slot));
+        self.suspend_for(now, slot);
         self.note_change(now);
         Ok((expected, slot))
     }
 
-    /// Notifies the policy of the jobs that a pass has started.
-    pub(super) fn notify_starts(&mut self, now: Time, policy: &mut dyn Policy) {
-        for slot in std::mem::take(&mut self.started) {
+    /// Notifies the policy of the jobs that a pass has started or suspended. For policies a suspended job has ended: it uses
+    /// nothing, as sacct counts.
+    pub(super) fn notify(&mut self, now: Time, policy: &mut dyn Policy) {
+        for notice in std::mem::take(&mut self.notices) {
+            let (Notice::Starts(slot) | Notice::Stops(slot)) = notice;
             let job = &self.running[slot as usize];
-            let (row, started) = (job.row, self.running_job(job));
-            match &mut self.charges {
-                Some(charges) => charges.started(now, row, started),
-                None => policy.started(now, &started),
+            let (row, job) = (job.row, self.running_job(job));
+            match (&mut self.charges, notice) {
+                (Some(charges), Notice::Starts(_)) => charges.started(now, row, job),
+                (Some(charges), Notice::Stops(_)) => charges.ended(row, job),
+                (None, Notice::Starts(_)) => policy.started(now, &job),
+                (None, Notice::Stops(_)) => policy.finished(now, &job),
             }
         }
     }

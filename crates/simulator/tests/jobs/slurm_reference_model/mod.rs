@@ -1,8 +1,10 @@
 //! Slurm's scheduler as an obvious program: every second is simulated, and everything is computed anew from plain lists.
 
 mod nodes;
+mod order;
 mod plan;
 mod preemption;
+mod suspension;
 mod world;
 
 use evenhand_model::PreemptMode;
@@ -24,6 +26,11 @@ struct Runs {
     /// The job for which it ends, and what becomes of it then.
     makes_way: Option<usize>,
     preempted: Option<PreemptMode>,
+    /// Since when it is suspended, and for how long it was before.
+    suspended: Option<u64>,
+    paused: u64,
+    /// Whether a job may use its processors.
+    is_lent: bool,
 }
 
 #[derive(Debug)]
@@ -35,6 +42,7 @@ pub(crate) struct SlurmFound {
     pub(crate) beyond: u64,
     pub(crate) requeued: u64,
     pub(crate) cancelled: u64,
+    pub(crate) suspended: u64,
     /// By job: its nodes, ascending.
     pub(crate) nodes: Vec<Vec<usize>>,
 }
@@ -88,6 +96,7 @@ impl<'a> SlurmReferenceModel<'a> {
                 beyond: 0,
                 requeued: 0,
                 cancelled: 0,
+                suspended: 0,
                 nodes: vec![Vec::new(); n],
             },
             running: Vec::new(),
@@ -146,6 +155,7 @@ impl<'a> SlurmReferenceModel<'a> {
         self.running.retain(|r| r.finish + completing > t);
         let released = self.running.len() < before;
         if released {
+            self.resume(t);
             self.changed = self.changed.or(Some(t));
         }
         released
@@ -217,8 +227,8 @@ impl<'a> SlurmReferenceModel<'a> {
     }
 
     fn cpus_held(&self, user: usize) -> u64 {
-        let jobs = self.running.iter().filter(|r| !r.ended).map(|r| &self.world.jobs[r.job]);
-        jobs.filter(|j| j.user == user).map(|j| j.amounts[0]).sum()
+        let runs = self.running.iter().filter(|r| !r.ended && r.suspended.is_none());
+        runs.map(|r| &self.world.jobs[r.job]).filter(|j| j.user == user).map(|j| j.amounts[0]).sum()
     }
 
     fn priority_of(&self, t: u64, job: usize) -> u32 {
@@ -262,7 +272,7 @@ impl<'a> SlurmReferenceModel<'a> {
             let tier = |j: usize| -self.world.partitions[self.partition(j)].tier;
             tier(other) < tier(job) || (tier(other) == tier(job) && self.priority[other] > self.priority[job])
         };
-        let order = self.order();
+        let order = self.order_by_tiers();
         let before: Vec<usize> = match self.world.order {
             OrderBy::Priorities => order.into_iter().filter(|&other| precedes(other)).collect(),
             _ => order.into_iter().take_while(|&other| other != job).collect(),
@@ -283,8 +293,8 @@ impl<'a> SlurmReferenceModel<'a> {
             nodes.filter(|&n| self.is_up(t, n) && self.is_open(job, n, t, until)).collect::<Vec<usize>>()
         };
         let tried: Vec<(usize, Vec<usize>)> = self.attempts(job).into_iter().map(|p| (p, open(p))).collect();
-        for (_, nodes) in &tried {
-            if let Some(on) = self.choose(job, nodes, &self.running, false) {
+        for (p, nodes) in &tried {
+            if let Some(on) = self.choose_over((t, job, *p), nodes, &self.running, false) {
                 self.start(t, job, on, Activity::Submit);
                 return;
             }
@@ -395,43 +405,6 @@ impl<'a> SlurmReferenceModel<'a> {
         if holds { own } else { self.nodes_of(job) }
     }
 
-    /// The queue in order.
-    fn order(&self) -> Vec<usize> {
-        let jobs = &self.world.jobs;
-        let tier = |j: usize| -self.world.partitions[self.partition(j)].tier;
-        let mut waiting = self.waiting.clone();
-        match self.world.order {
-            OrderBy::Priorities => {
-                waiting.sort_by_key(|&j| (tier(j), std::cmp::Reverse(self.priority[j]), self.since[j], j));
-            }
-            _ => {
-                let total = |r: usize| self.has.iter().map(|h| h[r]).sum::<u64>();
-                let share = |user: usize, r: usize| {
-                    let mine =
-                        self.running.iter().filter(|x| !x.ended).map(|x| &jobs[x.job]).filter(|j| j.user == user);
-                    mine.map(|j| j.amounts[r]).sum::<u64>() * total(1 - r)
-                };
-                let is_fifo = self.world.order == OrderBy::Fifo;
-                let dominant = |user: usize| if is_fifo { 0 } else { share(user, 0).max(share(user, 1)) };
-                waiting.sort_unstable();
-                let mut order = Vec::new();
-                while !waiting.is_empty() {
-                    // Of each user the first job of the highest tier that is left.
-                    let top = waiting.iter().map(|&j| tier(j)).min().unwrap();
-                    let firsts = waiting.iter().copied().filter(|&j| {
-                        tier(j) == top
-                            && !waiting.iter().any(|&k| k < j && jobs[k].user == jobs[j].user && tier(k) == top)
-                    });
-                    let next = firsts.min_by_key(|&j| (dominant(jobs[j].user), self.since[j], j)).unwrap();
-                    order.push(next);
-                    waiting.retain(|&j| j != next);
-                }
-                return order;
-            }
-        }
-        waiting
-    }
-
     fn main_pass(&mut self, t: u64, full: bool) {
         let o = self.world.options;
         if t < self.completing_until {
@@ -466,7 +439,7 @@ impl<'a> SlurmReferenceModel<'a> {
                 let fits_beside_reservations = self.choose(job, &usable, &self.running, false).is_some();
                 let until = t + self.length(job);
                 usable.retain(|&n| self.is_open(job, n, t, until));
-                let chosen = self.choose(job, &usable, &self.running, false);
+                let chosen = self.choose_over((t, job, p), &usable, &self.running, false);
                 if chosen.is_none() {
                     self.preempt(t, job, p, &usable);
                 }
@@ -501,12 +474,7 @@ impl<'a> SlurmReferenceModel<'a> {
     }
 
     fn start(&mut self, t: u64, job: usize, on: Vec<usize>, by: Activity) {
-        let o = self.world.options;
-        let killed = match (self.limit(job), o.over_time_limit) {
-            (Some(limit), Some(over)) => (t + limit + secs(over)).div_ceil(30) * 30,
-            _ => u64::MAX,
-        };
-        let finish = (t + self.world.jobs[job].run).min(killed);
+        let finish = self.finish(t, t, job, 0);
         self.found.starts[job] = Some(t);
         self.found.finishes[job] = Some(finish);
         self.found.started_by[job] = Some(by);
@@ -522,7 +490,11 @@ impl<'a> SlurmReferenceModel<'a> {
             ended: false,
             makes_way: None,
             preempted: None,
+            suspended: None,
+            paused: 0,
+            is_lent: false,
         });
+        self.suspend_for(t, job);
         self.waiting.retain(|&j| j != job);
         self.changed = self.changed.or(Some(t));
     }

@@ -24,14 +24,16 @@ impl SlurmReferenceModel<'_> {
 
     /// What is free on a node beside these jobs.
     fn free(&self, node: usize, running: &[Runs]) -> [u64; 2] {
-        let mut free = self.has[node];
+        let mut all = [0, 0];
         for r in running.iter().filter(|r| r.on.contains(&node)) {
             let chunks = r.on.iter().filter(|n| **n == node).count() as u64;
             let chunk = self.chunk(r.job).0.map(|c| c * chunks);
             let held = if self.world.options.whole_nodes { self.has[node] } else { chunk };
-            (0..2).for_each(|i| free[i] -= held[i]);
+            let counts = |i: usize| if i == 0 && r.is_lent { 0 } else { held[i] };
+            (0..2).for_each(|i| all[i] += counts(i));
         }
-        free
+        // Jobs may use processors of suspended ones.
+        [self.has[node][0].saturating_sub(all[0]), self.has[node][1].saturating_sub(all[1])]
     }
 
     /// On which of these nodes Slurm puts a job.

@@ -44,7 +44,7 @@ impl SlurmReferenceModel<'_> {
                     let is_free = |n: usize| intervals.iter().filter(|i| i.0 <= until).all(|i| !i.2.contains(&n));
                     let mut open = nodes.clone();
                     open.retain(|&n| is_free(n) && self.is_up(t, n) && self.is_open(job, n, t, until));
-                    if self.choose(job, &open, &self.running, false).is_none() {
+                    if self.choose_over((t, job, p), &open, &self.running, false).is_none() {
                         on = self.preempt(t, job, p, &open).unwrap();
                         is_now = false;
                     }
@@ -162,28 +162,27 @@ impl SlurmReferenceModel<'_> {
     }
 
     fn will_run(&self, t: u64, job: usize, partition: usize, nodes: &[usize]) -> Option<(u64, Vec<usize>)> {
-        if let Some(on) = self.choose(job, nodes, &self.running, false) {
+        if let Some(on) = self.choose_over((t, job, partition), nodes, &self.running, false) {
             return Some((t, on));
         }
         let preemptable = self.preemptable(t, job, partition);
-        self.start_without(t, job, &preemptable, nodes)
+        self.start_without((t, job, partition), &preemptable, nodes)
     }
 
     /// When a job can start on these nodes beside running jobs, and where.
     pub(super) fn will_run_beside(
         &self,
-        t: u64,
-        job: usize,
+        (t, job, partition): (u64, usize, usize),
         nodes: &[usize],
         mut left: Vec<Runs>,
     ) -> Option<(u64, Vec<usize>)> {
-        if let Some(on) = self.choose(job, nodes, &left, false) {
+        if let Some(on) = self.choose_over((t, job, partition), nodes, &left, false) {
             return Some((t, on));
         }
         let o = self.world.options;
         let grace = secs(o.over_time_limit.unwrap_or_default()) + secs(o.kill_wait);
         let end = |r: &Runs| {
-            let at = if r.ended { r.finish + secs(o.completing) } else { r.start + r.limit };
+            let at = if r.ended { r.finish + secs(o.completing) } else { r.start + r.limit + r.paused };
             if at > t { at } else { (at + grace).max(t + 1) }
         };
         let meets = |r: &&Runs| r.on.iter().any(|n| nodes.contains(n));
@@ -202,7 +201,7 @@ impl SlurmReferenceModel<'_> {
                 Some(step) => window + secs(step),
                 None => window * 2,
             };
-            if let Some(on) = self.choose(job, nodes, &left, o.bf_busy_nodes) {
+            if let Some(on) = self.choose_over((t, job, partition), nodes, &left, o.bf_busy_nodes) {
                 let uses = |r: &&Runs| r.on.iter().any(|n| on.contains(n));
                 let last = relevant[..to].iter().rev().find(uses).map_or(t, end);
                 return Some((last, on));

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use evenhand_model::PreemptMode;
 use evenhand_simulator::PreemptType;
 
-use super::{Preempted, Runs, SlurmReferenceModel, secs};
+use super::{OrderBy, Preempted, Runs, SlurmReferenceModel, secs};
 
 impl SlurmReferenceModel<'_> {
     /// The rules by which a job is preempted, of its partition or its QOS.
@@ -16,41 +16,66 @@ impl SlurmReferenceModel<'_> {
         }
     }
 
-    fn preempt_mode(&self, job: usize) -> PreemptMode {
-        self.preempted_rules(job).mode.unwrap_or(self.world.options.preempt_mode)
+    pub(super) fn preempt_mode(&self, job: usize) -> PreemptMode {
+        let o = self.world.options;
+        match self.preempted_rules(job).mode.unwrap_or(o.preempt_mode) {
+            PreemptMode::Suspend if !o.preempt_gang => PreemptMode::Off,
+            mode => mode,
+        }
+    }
+
+    /// Whether a job that is tried in a partition may preempt another one.
+    pub(super) fn may_preempt(&self, (job, partition): (usize, usize), other: usize) -> bool {
+        let (o, world) = (self.world.options, self.world);
+        if o.preempt_mode == PreemptMode::Off {
+            return false;
+        }
+        let tier = |p: usize| world.partitions[p].tier;
+        let has_priority = world.order == OrderBy::Priorities && self.priority[job] > self.priority[other];
+        let (qos, of_other) = (world.jobs[job].qos, world.jobs[other].qos);
+        match o.preempt_type {
+            None => false,
+            Some(PreemptType::Partition) => {
+                tier(partition) > tier(self.attempts(other)[0]) && (has_priority || !o.preempt_priority)
+            }
+            Some(PreemptType::Qos) if qos.is_some() && qos == of_other => {
+                (o.preempt_within || qos.is_some_and(|qos| world.preempted[qos].within)) && has_priority
+            }
+            Some(PreemptType::Qos) => qos == Some(1) && of_other == Some(0) && (has_priority || !o.preempt_priority),
+        }
+    }
+
+    /// How long a job runs before it can be preempted.
+    pub(super) fn exempt(&self, job: usize) -> u64 {
+        let own = self.world.jobs[job].qos.and_then(|qos| self.world.preempted[qos].exempt);
+        own.unwrap_or(secs(self.world.options.preempt_exempt_time))
+    }
+
+    /// By what jobs are preempted first: the tier of the partition.
+    pub(super) fn rank(&self, job: usize) -> i64 {
+        match self.world.options.preempt_type {
+            Some(PreemptType::Partition) => i64::from(self.world.partitions[self.attempts(job)[0]].tier),
+            _ => 0,
+        }
     }
 
     /// The running jobs that a job may preempt in a partition, those first that are preempted first.
     pub(super) fn preemptable(&self, t: u64, job: usize, partition: usize) -> Vec<Runs> {
         let o = self.world.options;
-        let Some(by) = o.preempt_type.filter(|_| o.preempt_mode != PreemptMode::Off) else { return Vec::new() };
-        let (world, nodes) = (self.world, self.nodes_in(partition));
-        let tier = |p: usize| world.partitions[p].tier;
-        let may = |other: usize| match by {
-            PreemptType::Partition => tier(partition) > tier(self.attempts(other)[0]),
-            PreemptType::Qos => world.jobs[job].qos == Some(1) && world.jobs[other].qos == Some(0),
-        };
-        let exempt = |other: usize| {
-            let own = world.jobs[other].qos.and_then(|qos| world.preempted[qos].exempt);
-            own.unwrap_or(secs(o.preempt_exempt_time))
-        };
+        let nodes = self.nodes_in(partition);
         let is_preemptable = |r: &&Runs| {
-            let is_young = t < r.start + exempt(r.job);
+            let is_young = t < r.start + self.exempt(r.job);
             !r.ended
                 && r.finish > t
-                && may(r.job)
-                && self.preempt_mode(r.job) != PreemptMode::Off
+                && self.may_preempt((job, partition), r.job)
+                && [PreemptMode::Cancel, PreemptMode::Requeue].contains(&self.preempt_mode(r.job))
                 && !is_young
                 && r.on.iter().any(|n| nodes.contains(n))
         };
         let mut found: Vec<Runs> = self.running.iter().filter(is_preemptable).cloned().collect();
-        let rank = |r: &Runs| match by {
-            PreemptType::Partition => i64::from(tier(self.attempts(r.job)[0])),
-            PreemptType::Qos => 0,
-        };
         match o.preempt_youngest_first {
             true => found.sort_by_key(|r| (Reverse(r.start), r.job)),
-            false => found.sort_by_key(|r| (rank(r), distinct(&r.on), r.job)),
+            false => found.sort_by_key(|r| (self.rank(r.job), distinct(&r.on), r.job)),
         }
         found
     }
@@ -68,7 +93,8 @@ impl SlurmReferenceModel<'_> {
         let mut round = 0;
         let (gone, on) = loop {
             round += 1;
-            let fitting = |count: usize| self.choose(job, nodes, &self.without(&candidates[..count]), false);
+            let fitting =
+                |count: usize| self.choose_over((t, job, partition), nodes, &self.without(&candidates[..count]), false);
             let (count, on) = (1..=candidates.len()).find_map(|count| Some((count, fitting(count)?)))?;
             let shared = |r: &Runs| (0..self.has.len()).filter(|n| r.on.contains(n) && on.contains(n)).count();
             if round > o.preempt_reorder_count + 1 || candidates.len() as u32 <= round {
@@ -122,13 +148,12 @@ impl SlurmReferenceModel<'_> {
     /// When a job can start on these nodes if those that it may preempt do not run, and where.
     pub(super) fn start_without(
         &self,
-        t: u64,
-        job: usize,
+        of: (u64, usize, usize),
         preemptable: &[Runs],
         nodes: &[usize],
     ) -> Option<(u64, Vec<usize>)> {
         let left = self.without(preemptable);
-        self.will_run_beside(t, job, nodes, left)
+        self.will_run_beside(of, nodes, left)
     }
 }
 

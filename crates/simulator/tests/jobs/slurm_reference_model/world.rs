@@ -33,6 +33,8 @@ pub(crate) struct Preempted {
     pub(crate) grace: u64,
     /// Of a QOS: how long they run before.
     pub(crate) exempt: Option<u64>,
+    /// Of a QOS: whether its jobs preempt others of it.
+    pub(crate) within: bool,
 }
 
 /// What the jobs of an account may hold: CPUs, and how many they may be; all together or each user by itself.
