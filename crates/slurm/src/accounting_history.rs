@@ -11,7 +11,7 @@ use crate::error::ReadError;
 use crate::run_commands::{Call, Commands};
 
 /// The fields for an import. Without free text of users (names, comments), which may contain the separator.
-const COLUMNS: &str = "--format=JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,AllocTRES,Reservation";
+const COLUMNS: &str = "--format=JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,AllocTRES,Reservation,Constraints";
 
 /// A time window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

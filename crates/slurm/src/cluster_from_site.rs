@@ -15,13 +15,16 @@ pub struct ClusterOptions {
     /// The prefix of features that state a node's speed as a number after it: `spec_` for `spec_150`. The slowest node
     /// has speed 1.
     pub speed_feature: Option<String>,
+    /// Whether features of nodes are properties of their machines. One that has the name of a partition, but not its nodes,
+    /// keeps the name, and the partition's property becomes `partition:NAME`.
+    pub with_features: bool,
 }
 
 /// A site's cluster, and what was left out of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteCluster {
     /// Groups of equal nodes, named after their nodes; partitions as queues, which use the nodes that have the name of
-    /// the partition as a property.
+    /// the partition as a property, or `partition:` and the name.
     pub cluster: Cluster,
     /// The nodes of each group, as indices into the list of nodes.
     pub members: Vec<Vec<usize>>,
@@ -53,13 +56,21 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
         numbers.filter(|n| *n > 0).max()
     };
     let slowest = used.iter().filter_map(|(_, n)| speed(n)).min().unwrap_or(1);
-    // Equal in amounts, speed and partitions.
+    let features = |node: &Node| if options.with_features { node.features.clone() } else { Vec::new() };
+    let of_partition = |partition: &String| {
+        let has = |node: &Node| (features(node).contains(partition), node.partitions.contains(partition));
+        let differs = used.iter().any(|(_, node)| has(node).0 != has(node).1);
+        let is_feature = used.iter().any(|(_, node)| has(node).0);
+        if is_feature && differs { format!("partition:{partition}") } else { partition.clone() }
+    };
+    // Equal in amounts, speed, partitions and features.
     let mut equal: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-    for (at, node) in used {
-        let mut partitions = node.partitions.clone();
-        partitions.sort();
-        let key = (node.cpus, node.memory, node.gpus(), speed(node).unwrap_or(slowest), partitions);
-        equal.entry(key).or_default().push(at);
+    for (at, node) in &used {
+        let mut properties: Vec<String> = node.partitions.iter().map(of_partition).chain(features(node)).collect();
+        properties.sort();
+        properties.dedup();
+        let key = (node.cpus, node.memory, node.gpus(), speed(node).unwrap_or(slowest), properties);
+        equal.entry(key).or_default().push(*at);
     }
     let mut resources = vec!["cpu".to_string()];
     let (has_memory, has_gpus) = (equal.keys().any(|k| k.1 > 0), equal.keys().any(|k| k.2 > 0));
@@ -89,7 +100,8 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
     }
     let mut queues = Vec::new();
     for partition in partitions {
-        if !groups.iter().any(|g| g.properties.contains(&partition.name)) {
+        let property = of_partition(&partition.name);
+        if !groups.iter().any(|g| g.properties.contains(&property)) {
             notes.push(format!("Partition {} is left out: it has no machine.", partition.name));
             continue;
         }
@@ -98,8 +110,11 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
         queues.push(Queue {
             priority: tier as i32,
             max_wall: partition.max_time.span(),
-            properties: vec![partition.name.clone()],
-            preempt_mode: partition.preempt_mode.as_deref().and_then(|text| PreemptModes::read(text).mode),
+            properties: vec![property],
+            preempt_mode: partition
+                .preempt_mode
+                .as_deref()
+                .and_then(|text| crate::site_files::PreemptModes::read(text).mode),
             grace_time: Span::from_secs(partition.grace_time),
             ..Queue::new(partition.name.clone())
         });
@@ -190,6 +205,30 @@ mod tests {
         let up = described(&ClusterOptions { exclude_unavailable: true, ..ClusterOptions::default() });
         assert_eq!(up.cluster.groups.iter().map(|g| g.name.as_str()).collect::<Vec<_>>(), ["n1", "n3"]);
         assert!(up.notes.contains(&"2 machines are left out: down or drained.".to_string()));
+    }
+
+    #[test]
+    fn features_are_properties_of_machines() {
+        let nodes = "NodeName=n1 CPUTot=8 Partitions=main State=IDLE ActiveFeatures=ib,amd\n\
+            NodeName=n2 CPUTot=8 Partitions=main,fast State=IDLE ActiveFeatures=fast,ib\n\
+            NodeName=n3 CPUTot=8 Partitions=main,fast,ib State=IDLE\n\
+            NodeName=n4 CPUTot=8 Partitions=main State=IDLE ActiveFeatures=amd,ib\n";
+        let partitions = "PartitionName=main\nPartitionName=fast\nPartitionName=ib\n";
+        let nodes = Nodes::parse(nodes).unwrap().nodes;
+        let options = ClusterOptions { with_features: true, ..ClusterOptions::default() };
+        let found = cluster(&nodes, &Partitions::parse(partitions).unwrap().partitions, &options).cluster;
+        let groups: Vec<(&str, String)> =
+            found.groups.iter().map(|group| (group.name.as_str(), group.properties.join(" "))).collect();
+        assert_eq!(
+            groups,
+            [
+                ("n[1,4]", "amd ib main".into()),
+                ("n2", "fast ib main partition:fast".into()),
+                ("n3", "main partition:fast partition:ib".into()),
+            ]
+        );
+        let queues: Vec<&str> = found.queues.iter().map(|queue| queue.properties[0].as_str()).collect();
+        assert_eq!(queues, ["main", "partition:fast", "partition:ib"]);
     }
 
     #[test]

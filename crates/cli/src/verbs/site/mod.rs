@@ -9,8 +9,8 @@ use evenhand_model::Resource;
 use evenhand_policies::SITE_RULE;
 use evenhand_policies::multifactor::Settings;
 use evenhand_slurm::{
-    Accounts, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos, SiteFileError,
-    SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, inconsistent_qos, limit_associations,
+    Accounts, ClusterOptions, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos,
+    SiteFileError, SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, inconsistent_qos, limit_associations,
     limit_jobs_of_qos, limit_partitions, parse_dump, parse_qos, preemption_of_qos, read_slurm_conf, scheduler_settings,
     simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
 };
@@ -62,7 +62,8 @@ struct NotModelled<'a> {
 
 fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     let site = read(args, console)?;
-    let mut described = cluster(&site.nodes, &site.partitions, &cluster_options(&args.machines));
+    let options = ClusterOptions { with_features: true, ..cluster_options(&args.machines) };
+    let mut described = cluster(&site.nodes, &site.partitions, &options);
     // Without a slurm.conf it is assumed.
     let has_limits = site.conf.as_ref().is_none_or(|conf| conf.configuration.enforces_limits());
     let accounts = site.accounts.as_ref();

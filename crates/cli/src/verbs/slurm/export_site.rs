@@ -31,7 +31,8 @@ pub(super) struct SiteFiles {
 
 /// Returns the options that determine how machines are read.
 pub(crate) fn cluster_options(args: &MachineArgs) -> ClusterOptions {
-    ClusterOptions { exclude_unavailable: args.without_down, speed_feature: args.speed_feature.clone() }
+    let speed_feature = args.speed_feature.clone();
+    ClusterOptions { exclude_unavailable: args.without_down, speed_feature, ..ClusterOptions::default() }
 }
 
 /// Reads history, machines and accounts, and writes them to the folder of `--site`.
@@ -60,7 +61,8 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     })?;
     console.note(&scope_sentence(args, &configuration, &imported.workload));
     console.note(&imported.summary.to_string());
-    let mut described = cluster(&nodes, &partitions, &cluster_options(&args.machines));
+    let options = ClusterOptions { with_features: true, ..cluster_options(&args.machines) };
+    let mut described = cluster(&nodes, &partitions, &options);
     described.notes.iter().for_each(|note| console.note(note));
     if described.cluster.groups.is_empty() {
         return Err(Failure::Environment("scontrol show node: this site shows you no machine".into()));

@@ -4,6 +4,7 @@
 //! start to end, or what it requested, as the options say. The resources are `cpu`, `mem` in bytes, and `gpu`.
 
 mod columns;
+mod constraints;
 
 use evenhand_model::calendar::parse_date_time;
 use evenhand_model::{Detail, Details, Resource, Span, Task, Time, WorkloadBuilder, expand_hostlist};
@@ -18,6 +19,7 @@ use crate::byte_source::{Meter, Shard};
 use crate::slurm_notation::{self, Amounts, duration, limit, memory_request, tres};
 pub(super) use columns::looks_headerless;
 use columns::{Column, Columns, HeaderError, LAYOUTS};
+pub(in crate::import) use constraints::requirements;
 
 const UTC: &str = "local time";
 const NO_MEMORY: &str = "no memory";
@@ -226,18 +228,6 @@ fn row(
     Ok(())
 }
 
-/// Returns features as [`Requirements`](evenhand_model::Requirements): `a&b` requires both, `a|b` one of them. `None` for
-/// what these cannot express: counts of nodes, and brackets.
-pub(in crate::import) fn requirements(constraints: &str) -> Option<String> {
-    let is_none = ["", "(null)", "None"].contains(&constraints);
-    match constraints {
-        _ if is_none => Some(String::new()),
-        text if text.contains(['[', ']', '(', ')', '*', ',']) => None,
-        text if text.contains('&') && text.contains('|') => None,
-        text => Some(text.replace('&', ",")),
-    }
-}
-
 /// Returns the submission, start and duration of a job that ran and ended.
 fn times(row: &Row<'_>, tally: &mut Tally) -> Result<Option<(Time, Time, Span)>, Box<FieldError>> {
     let state = row.get(Column::State).map_or(&b""[..], |(_, s)| s);
@@ -394,7 +384,7 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         (NO_USER, "no user and are assigned to the user \"unknown\"."),
         (EARLY, "a start before their submission; they are taken as submitted when they start."),
         (NODE_LIST, "a NodeList that is no list of nodes such as n[01-03,7]; it is left out."),
-        (CONSTRAINTS, "Constraints other than features joined by & or by |; they are left out."),
+        (CONSTRAINTS, "Constraints with counts of nodes (a*2) or matching OR ([a|b]); they are left out."),
         (MALFORMED_OPTION, "a malformed optional field, which is taken as unknown."),
     ] {
         let n = tally.adjusted.of(what);
