@@ -6,7 +6,7 @@ use std::ops::Range;
 use dashu_int::{IBig, UBig};
 use thiserror::Error;
 
-use crate::{Amount, Rational, Resource, ResourceQuantity, Span, Time, expand_hostlist};
+use crate::{Amount, Licence, Rational, Resource, ResourceQuantity, Span, Time, expand_hostlist};
 
 /// Identical machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -267,6 +267,8 @@ pub struct Cluster {
     pub limits: Vec<Limit>,
     /// Qualities of service that preempt or are preempted.
     pub qos: Vec<QualityOfService>,
+    /// Licences, of which running jobs hold some.
+    pub licences: Vec<Licence>,
     /// When machines are only for the jobs of a reservation.
     pub reservations: Vec<Closure>,
     /// When machines are down or drained.

@@ -29,6 +29,7 @@ pub mod calendar;
 mod capacity;
 mod chunk;
 mod cluster;
+mod licences;
 mod demand;
 pub mod duration_text;
 pub mod files;
@@ -49,6 +50,7 @@ mod workload;
 pub use accounts::{Account, AccountTree, AccountsError};
 pub use capacity::{Capacity, CapacityError};
 pub use chunk::{Chunk, ChunkError};
+pub use licences::{Licence, parse_licences};
 pub use cluster::{
     Closure, Cluster, ClusterError, Limit, MachineGroup, MachineNames, PreemptMode, QualityOfService, Queue, SiteTime,
     preempted_by_themselves, queue_names, whole_steps,

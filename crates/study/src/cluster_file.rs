@@ -5,7 +5,7 @@ use std::path::Path;
 use evenhand_documents::{Document, DocumentError, Node, Table, nearest};
 use evenhand_model::{Cluster, Limit, MachineGroup, Queue, Rational, ResourceQuantity, Span, expand_hostlist};
 
-use crate::{cluster_closures, cluster_qos};
+use crate::{cluster_closures, cluster_licences, cluster_qos};
 
 const MACHINE: [&str; 5] = ["name", "count", "speed", "properties", "hosts"];
 const QUEUE: [&str; 12] = [
@@ -120,7 +120,7 @@ pub fn cluster_of(document: &Document) -> Result<Option<Cluster>, DocumentError>
             _ => Ok(None),
         };
     };
-    root.deny_unknown(&["machines", "queues", "limits", "qos", "reservations", "outages", "pool"])?;
+    root.deny_unknown(&["machines", "queues", "limits", "qos", "licences", "reservations", "outages", "pool"])?;
     let mut cluster = Cluster::default();
     for group in machines.with_label("[[machines]]").list()? {
         machine(&group.table()?, &mut cluster)?;
@@ -141,6 +141,7 @@ pub fn cluster_of(document: &Document) -> Result<Option<Cluster>, DocumentError>
         }
     }
     cluster_qos::read(&root, &mut cluster)?;
+    cluster_licences::read(&root, &mut cluster)?;
     cluster_closures::read(&root, &mut cluster)?;
     Ok(Some(cluster))
 }

@@ -141,6 +141,10 @@ impl OnSite {
             let names = queues.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
             format!("{rows} jobs are in queues that the cluster file does not define ({names}{more}); they may use all machines, without limits")
         });
+        let licences = self.jobs.unknown_licences;
+        let licences = (licences > 0).then(|| {
+            format!("{licences} jobs ask for licences that the cluster file does not have ([[licences]]); these are without effect")
+        });
         let several = self.jobs.several_queues;
         let several = (several > 0)
             .then(|| format!("{several} jobs name several queues, and may run on the machines of any of them"));
@@ -148,6 +152,7 @@ impl OnSite {
         note.chain(queues)
             .chain(unknown)
             .chain(dropped)
+            .chain(licences)
             .chain(several)
             .chain(self.note_of_closures())
             .chain(self.note_of_submissions(workload))

@@ -12,6 +12,7 @@ mod affected_users;
 mod class_results;
 mod cluster_closures;
 mod cluster_file;
+mod cluster_licences;
 mod cluster_qos;
 mod compare_classes;
 mod compare_runs;

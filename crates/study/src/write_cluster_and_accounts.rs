@@ -84,6 +84,11 @@ pub fn cluster_text(cluster: &Cluster) -> String {
         preempted(&mut text, qos.preempt_mode, qos.grace_time);
         text.push('\n');
     }
+    for licence in &cluster.licences {
+        line(&mut text, "[[licences]]");
+        line(&mut text, &format!("name = {}", quoted(&licence.name)));
+        line(&mut text, &format!("count = {}\n", licence.count));
+    }
     for (kind, closures) in [("reservations", &cluster.reservations), ("outages", &cluster.outages)] {
         for closure in closures {
             line(&mut text, &format!("[[{kind}]]"));

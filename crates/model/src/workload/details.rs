@@ -18,12 +18,21 @@ pub enum Detail {
     Outcome,
     /// The reservation in which the job ran.
     Reservation,
+    /// The licences that the job holds, in the notation of [`parse_licences`](crate::parse_licences).
+    Licences,
 }
 
 impl Detail {
     /// Every detail.
-    pub const ALL: [Detail; 6] =
-        [Detail::Chunks, Detail::Requires, Detail::Qos, Detail::Machines, Detail::Outcome, Detail::Reservation];
+    pub const ALL: [Detail; 7] = [
+        Detail::Chunks,
+        Detail::Requires,
+        Detail::Qos,
+        Detail::Machines,
+        Detail::Outcome,
+        Detail::Reservation,
+        Detail::Licences,
+    ];
 
     /// Returns the name of the column.
     pub fn name(self) -> &'static str {
@@ -34,6 +43,7 @@ impl Detail {
             Detail::Machines => "machines",
             Detail::Outcome => "outcome",
             Detail::Reservation => "reservation",
+            Detail::Licences => "licences",
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use evenhand_model::{Detail, Span, UserId, Workload};
 
+use super::licences::JobLicences;
 use super::prepared_jobs::Rejection;
 use super::queue_choices::QueueChoices;
 use super::site::{NO_LIMIT, Site};
@@ -39,6 +40,7 @@ pub(crate) struct JobLimits {
     set: Vec<u32>,
     /// Indices of limits.
     sets: Vec<Vec<u32>>,
+    pub(crate) licences: JobLicences,
 }
 
 impl JobLimits {
@@ -47,14 +49,15 @@ impl JobLimits {
     /// A job that names several queues has the limits of the first of its choice.
     pub(crate) fn new(workload: &Workload, site: &Site, choices: &QueueChoices) -> JobLimits {
         let limits = site.limits.as_slice();
+        let licences = JobLicences::new(workload, site);
         if limits.is_empty() {
-            return JobLimits::default();
+            return JobLimits { licences, ..JobLimits::default() };
         }
         let columns = workload.columns();
         let named = |names: &[String], name: Option<&str>| {
             names.is_empty() || name.is_some_and(|name| names.iter().any(|n| n == name))
         };
-        let mut found = JobLimits { limits: limits.to_vec(), ..JobLimits::default() };
+        let mut found = JobLimits { limits: limits.to_vec(), licences, ..JobLimits::default() };
         let mut numbers: HashMap<Names, u32> = HashMap::new();
         for row in 0..workload.len() {
             let queue = columns.queue.as_ref().map(|c| c[row]);
@@ -90,13 +93,13 @@ impl JobLimits {
 
     /// Whether jobs are limited in what they hold together.
     pub(crate) fn hold_back(&self) -> bool {
-        self.limits.iter().any(|limit| limit.most.iter().any(|most| *most != NO_LIMIT))
+        self.licences.is_any() || self.limits.iter().any(|limit| limit.most.iter().any(|most| *most != NO_LIMIT))
     }
 
     /// Whether jobs of one user and queue can have different limits.
     pub(crate) fn differ_within_users(&self) -> bool {
         let names = |limit: &Limit| limit.accounts.len() + limit.qos.len() + limit.except_qos.len();
-        self.limits.iter().any(|limit| names(limit) > 0)
+        self.licences.is_any() || self.limits.iter().any(|limit| names(limit) > 0)
     }
 
     fn of(&self, row: usize) -> impl Iterator<Item = (usize, &Limit)> {
@@ -133,13 +136,16 @@ pub(super) struct HeldOfLimits<'a> {
     limits: &'a JobLimits,
     /// By limit: amounts by resource, and the number of jobs after them; one user after the other if each has it.
     held: Vec<Vec<u64>>,
+    /// How many of each licence are free.
+    licences: Vec<u64>,
 }
 
 impl<'a> HeldOfLimits<'a> {
     pub(super) fn new(workload: &'a Workload, limits: &'a JobLimits) -> HeldOfLimits<'a> {
         let users = workload.users().len();
         let zeros = |limit: &Limit| vec![0; limit.most.len() * if limit.each_user { users } else { 1 }];
-        HeldOfLimits { workload, limits, held: limits.limits.iter().map(zeros).collect() }
+        let licences = limits.licences.counts().to_vec();
+        HeldOfLimits { workload, limits, held: limits.limits.iter().map(zeros).collect(), licences }
     }
 
     /// What a job counts: its amounts, and one job.
@@ -153,8 +159,19 @@ impl<'a> HeldOfLimits<'a> {
         if limit.each_user { user * limit.most.len() } else { 0 }
     }
 
-    /// Returns whether starting the job would exceed one of its limits.
+    /// Returns whether the job cannot start now because of its limits, or because licences are missing.
     pub(super) fn is_over(&self, row: u32) -> bool {
+        self.exceeds_limit(row) || self.lacks_licences(row)
+    }
+
+    /// Returns whether fewer licences are free than the job needs.
+    pub(super) fn lacks_licences(&self, row: u32) -> bool {
+        let needed = self.limits.licences.of(self.workload, row as usize);
+        needed.iter().any(|(licence, count)| *count > self.licences[*licence])
+    }
+
+    /// Returns whether starting the job would exceed one of its limits.
+    pub(super) fn exceeds_limit(&self, row: u32) -> bool {
         self.limits.of(row as usize).any(|(at, limit)| {
             let held = &self.held[at][self.place(limit, row)..];
             let sums = held.iter().zip(self.counts(row)).map(|(held, count)| held.saturating_add(count));
@@ -165,11 +182,15 @@ impl<'a> HeldOfLimits<'a> {
     /// Adds what a job holds, which starts.
     pub(super) fn add(&mut self, row: u32) {
         self.change(row, |held, count| *held += count);
+        let held = self.limits.licences.of(self.workload, row as usize);
+        held.iter().for_each(|(licence, count)| self.licences[*licence] -= count);
     }
 
     /// Removes what a job held, which has ended.
     pub(super) fn remove(&mut self, row: u32) {
         self.change(row, |held, count| *held -= count);
+        let held = self.limits.licences.of(self.workload, row as usize);
+        held.iter().for_each(|(licence, count)| self.licences[*licence] += count);
     }
 
     fn change(&mut self, row: u32, change: impl Fn(&mut u64, u64)) {

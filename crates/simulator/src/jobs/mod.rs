@@ -15,6 +15,7 @@ mod job_limits;
 mod kind;
 mod lay_out;
 mod layout;
+mod licences;
 mod least_levels;
 mod machine_classes;
 mod machine_profiles;
@@ -210,6 +211,7 @@ impl Rejection {
             Rejection::Wall => "its queue allows less wall time".into(),
             Rejection::JobLimit(r) => format!("its queue allows a job less {}", name(r)),
             Rejection::LimitedAmount(r) => format!("a limit of its account, user or QOS allows less {}", name(r)),
+            Rejection::Licences => "there are not so many licences as it asks for".into(),
             Rejection::LimitedWall => "a limit of its account, user or QOS allows less wall time".into(),
             Rejection::UserLimit(r) => format!("its queue allows a user less {}", name(r)),
         }

@@ -31,6 +31,8 @@ pub enum Rejection {
     LimitedAmount(u8),
     /// It requests more wall time than a limit of its account, user or QOS allows.
     LimitedWall,
+    /// It asks for more licences than there are.
+    Licences,
 }
 
 /// Every job of a workload on a site: made once, shared by all runs.
@@ -56,6 +58,8 @@ pub struct Jobs {
     pub exceeded_request: u64,
     /// Rows that require something of machines that no machine of the site names: that is without effect.
     pub unknown_requirements: u64,
+    /// Rows that ask for licences that the site does not have: they are without effect.
+    pub unknown_licences: u64,
     /// Rows all of whose queues the site does not have, though it has queues, and the names of these.
     pub unknown_queues: (u64, Vec<String>),
     /// Rows whose requirements no machines on which they fit have together: they are laid out without them.
@@ -101,6 +105,7 @@ impl Jobs {
             exceeded_request: 0,
             unknown_queues: unknown_queues(workload, site),
             unknown_requirements: 0,
+            unknown_licences: 0,
             dropped_requirements: 0,
             several_queues: 0,
         };
@@ -144,7 +149,10 @@ impl Jobs {
                 let demand = workload.amounts(row).iter().map(|a| a.0).collect::<Vec<u64>>();
                 jobs.limits.rejection(row, &demand, Span::from_nanos(wants))
             };
-            let rejection = kind.rejection.or(too_long).or_else(limited);
+            let licences = &jobs.limits.licences;
+            jobs.unknown_licences += u64::from(licences.has_unknown(workload, row));
+            let licences = licences.exceed(workload, row).then_some(Rejection::Licences);
+            let rejection = kind.rejection.or(too_long).or_else(limited).or(licences);
             jobs.rejections.push(rejection);
             // At least a nanosecond: a job of no duration also needs capacity when it starts.
             jobs.estimate.push(asked.max(ran).max(1));

@@ -1,7 +1,7 @@
 //! Machines and queue limits of a site, in a workload's units.
 
 use evenhand_model::{
-    Capacity, CapacityError, Closure, Cluster, ClusterError, MachineNames, PreemptMode, QualityOfService, Queue,
+    Licence, Capacity, CapacityError, Closure, Cluster, ClusterError, MachineNames, PreemptMode, QualityOfService, Queue,
     Rational, Resource, SiteTime, Span, UBig, to_f64, whole_steps,
 };
 use thiserror::Error;
@@ -105,6 +105,7 @@ pub struct Site {
     pub(crate) limits: Vec<Limit>,
     /// Qualities of service: the name, how jobs are preempted, and the names of those whose jobs it preempts.
     pub(crate) qos: Vec<(String, Preemptable, Vec<String>)>,
+    pub(crate) licences: Vec<Licence>,
     pub(crate) reservations: Vec<Closed>,
     pub(crate) outages: Vec<Closed>,
     total: Capacity,
@@ -165,6 +166,7 @@ impl Site {
             queues: Vec::new(),
             limits: Vec::new(),
             qos: Vec::new(),
+            licences: Vec::new(),
             reservations: Vec::new(),
             outages: Vec::new(),
             total: capacity.clone(),
@@ -293,7 +295,8 @@ impl Site {
             (qos.name.clone(), preemptable, qos.preempts.clone())
         };
         let qos = cluster.qos.iter().map(of_qos).collect();
-        Ok(Site { groups, queues, limits: all_limits, qos, reservations, outages, total, cpu, is_pool: false })
+        let licences = cluster.licences.clone();
+        Ok(Site { groups, queues, limits: all_limits, qos, licences, reservations, outages, total, cpu, is_pool: false })
     }
 
     /// Returns the total capacity, which policies divide by.

@@ -1,7 +1,7 @@
 //! Slurm's scheduler against the obvious program, and what its parts are for.
 
 use evenhand_model::{
-    Capacity, Closure, Cluster, Detail, Details, Limit, MachineGroup, NO_TIME, PreemptMode, QualityOfService, Queue,
+    Capacity, Closure, Cluster, Detail, Details, Licence, Limit, MachineGroup, NO_TIME, PreemptMode, QualityOfService, Queue,
     Rational, Resource, ResourceQuantity, SiteTime, Span, Task, Time, UserId, Weights, Workload, WorkloadBuilder,
 };
 use evenhand_policies::{Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
@@ -83,6 +83,8 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
     let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
     let name = |job: &SlurmJob| job.reservation.map(|r| format!("r{r}"));
     let reservations: Vec<Option<String>> = world.jobs.iter().map(name).collect();
+    let licences = |job: &SlurmJob| format!("a:{};b:{}", job.licences[0], job.licences[1]);
+    let licences: Vec<String> = world.jobs.iter().map(licences).collect();
     for (i, (job, times)) in world.jobs.iter().zip(times).enumerate() {
         builder.push(&Task {
             submit: Time::from_secs(job.submit),
@@ -96,6 +98,7 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
             nodes: job.nodes.map(|n| n as u32),
             details: Details::from_fn(|detail| match detail {
                 Detail::Reservation => reservations[i].as_deref(),
+                Detail::Licences => Some(licences[i].as_str()).filter(|_| job.licences != [0, 0]),
                 Detail::Qos => job.qos.map(|qos| ["qos0", "qos1"][qos]),
                 _ => None,
             }),
@@ -168,6 +171,10 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
             .filter(|limit| !limit.is_empty())
             .collect(),
         qos: world.preempted.iter().enumerate().map(of_quality).collect(),
+        licences: vec![
+            Licence { name: "a".into(), count: world.licences[0] },
+            Licence { name: "b".into(), count: world.licences[1] },
+        ],
         reservations: world.reservations.iter().enumerate().map(closure).collect(),
         outages: world.outages.iter().enumerate().map(closure).collect(),
     };
@@ -211,11 +218,13 @@ fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
     ];
     let named =
         prop_oneof![3 => (0..partitions).prop_map(|p| vec![p]), 1 => prop::collection::vec(0..partitions, 2..4)];
-    let qos = prop::sample::select(vec![None, Some(0usize), Some(1)]);
+    let licences = prop::sample::select(vec![[0u64, 0], [0, 0], [0, 0], [1, 0], [2, 0], [1, 1]]);
+    let qos = (prop::sample::select(vec![None, Some(0usize), Some(1)]), licences);
     let reservation = prop_oneof![5 => Just(None), 1 => (0usize..2).prop_map(Some)];
     let job = (0u64..400, run, asked, 0usize..4, named, shape, (reservation, qos)).prop_map(
-        |(submit, run, asked, user, partitions, (amounts, nodes), (reservation, qos))| SlurmJob {
+        |(submit, run, asked, user, partitions, (amounts, nodes), (reservation, (qos, licences)))| SlurmJob {
             qos,
+            licences,
             reservation,
             submit,
             run,
@@ -371,9 +380,10 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
     site.prop_flat_map(move |(groups, partitions, accounts, qos)| {
         let nodes = groups.iter().map(|g| g.count).sum();
         let closed = (closed_nodes(nodes), closed_nodes(nodes));
-        let preemption = (preemption(), [preempted(), preempted()]);
+        let licences = prop::sample::select(vec![[9u64, 9], [2, 1], [2, 2], [3, 1]]);
+        let preemption = (preemption(), [preempted(), preempted()], licences);
         let rest = (jobs(partitions.len()), order.clone(), options(), closed, preemption);
-        rest.prop_map(move |(mut jobs, order, options, (reservations, outages), (preemption, preempted))| {
+        rest.prop_map(move |(mut jobs, order, options, (reservations, outages), (preemption, preempted, licences))| {
             let options = SlurmOptions {
                 preempt_type: preemption.preempt_type,
                 preempt_mode: preemption.preempt_mode,
@@ -389,7 +399,19 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
             jobs.iter_mut().for_each(|job| job.reservation = job.reservation.filter(|r| *r < reservations.len()));
             let (groups, partitions, accounts) = (groups.clone(), partitions.clone(), accounts.clone());
             let qos = qos.clone().map(|limit| AccountLimit { except_qos: None, ..limit });
-            SlurmWorld { groups, partitions, accounts, qos, preempted, reservations, outages, jobs, order, options }
+            SlurmWorld {
+                groups,
+                partitions,
+                accounts,
+                qos,
+                preempted,
+                reservations,
+                outages,
+                licences,
+                jobs,
+                order,
+                options,
+            }
         })
     })
 }
@@ -487,6 +509,7 @@ fn one_node(jobs: &[(u64, u64, u64, u64)], options: SlurmOptions) -> Vec<(Option
         amounts: [cpus, 0],
         nodes: None,
         qos: None,
+        licences: [0, 0],
         reservation: None,
     };
     let found = run(&SlurmWorld {
@@ -497,6 +520,7 @@ fn one_node(jobs: &[(u64, u64, u64, u64)], options: SlurmOptions) -> Vec<(Option
         preempted: Default::default(),
         reservations: Vec::new(),
         outages: Vec::new(),
+        licences: [0, 0],
         jobs: jobs.iter().map(job).collect(),
         order: OrderBy::Fifo,
         options,

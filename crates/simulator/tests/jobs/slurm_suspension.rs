@@ -17,6 +17,7 @@ fn job(partition: usize, (submit, run, asked, amounts): (u64, u64, u64, [u64; 2]
         amounts,
         nodes: None,
         qos: None,
+        licences: [0, 0],
         reservation: None,
     }
 }
@@ -31,6 +32,7 @@ fn world(jobs: Vec<SlurmJob>) -> SlurmWorld {
         preempted: Default::default(),
         reservations: Vec::new(),
         outages: Vec::new(),
+        licences: [0, 0],
         jobs,
         order: OrderBy::Fifo,
         options: SlurmOptions {

@@ -3,6 +3,7 @@
 mod association_limits;
 mod closures;
 mod effect;
+mod licences;
 mod partition_limits;
 mod qos;
 mod qos_limits;
@@ -20,6 +21,7 @@ use thiserror::Error;
 pub use association_limits::limit_associations;
 pub use closures::{SiteClosure, parse_events, parse_reservations};
 pub use effect::{Unmodelled, unmodelled_settings};
+pub use licences::licences_of_conf;
 pub use partition_limits::limit_partitions;
 pub use qos::{Qos, inconsistent_qos, parse_qos};
 pub use qos_limits::limit_jobs_of_qos;

@@ -20,7 +20,7 @@ pub struct SchedulerSettings {
 
 /// Options of SchedulerParameters that a simulation does not follow, with what it does instead.
 const NOT_FOLLOWED: [(&str, &str); 9] = [
-    ("bf_licenses", "a log names no licences"),
+    ("bf_licenses", "backfill plans no licences: a job that lacks some is left out, as without the option"),
     ("bf_max_job_array_resv", "tasks of arrays are planned as jobs of their own"),
     ("bf_node_space_size", "a plan has as many intervals as bf_max_job_test"),
     ("bf_one_resv_per_job", "a job of a log is in one partition"),
@@ -458,7 +458,7 @@ mod tests {
             [
                 "slurm.conf:2:27: bf_intervall is no option of SchedulerParameters in slurm.conf(5); the scheduler is \
                  simulated as if it were not there.",
-                "slurm.conf:2:42: bf_licenses of SchedulerParameters is not followed: a log names no licences."
+                "slurm.conf:2:42: bf_licenses of SchedulerParameters is not followed: backfill plans no licences: a job that lacks some is left out, as without the option."
             ]
         );
         assert!(read("KillWait=30\n").unwrap().notes[0].contains("does not set SelectType"));

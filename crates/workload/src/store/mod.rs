@@ -17,6 +17,8 @@ pub use write::{write, write_large};
 
 /// The columns that are not resources; every other column of numbers is a resource.
 mod name {
+    use evenhand_model::Detail;
+
     pub(super) const SUBMIT: &str = "submit_ns";
     pub(super) const START: &str = "start_ns";
     pub(super) const DURATION: &str = "duration_ns";
@@ -34,8 +36,9 @@ mod name {
 
     /// Whether a column of a file of a format can be a resource by its name.
     pub(super) fn is_resource(name: &str, format: u32) -> bool {
-        let is_new = || name == ELIGIBLE || evenhand_model::Detail::ALL.iter().any(|detail| detail.name() == name);
-        !(ALL.contains(&name) || format >= 3 && is_new())
+        let is_new = || name == ELIGIBLE || Detail::ALL.iter().any(|detail| detail.name() == name);
+        let since = if name == Detail::Licences.name() { 5 } else { 3 };
+        !(ALL.contains(&name) || format >= since && is_new())
     }
 
     /// Returns the resource whose requested amounts a column of a file of a format has, if the file has that resource.
@@ -46,13 +49,14 @@ mod name {
 }
 
 /// The version of the format that is written; all versions up to it are read.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// The keys of the metadata of a file.
 mod key {
     pub(super) const VERSION: &str = "evenhand.version";
     /// The version of the format. Without the key it is 1, whose files have no column of nodes; those of format 2 have no
-    /// eligible times and no details, and those of format 3 no requested amounts.
+    /// eligible times and no details, those of format 3 no requested amounts, and those of
+    /// format 4 no licences.
     pub(super) const FORMAT: &str = "evenhand.format";
     pub(super) const UNITS: &str = "evenhand.units";
     pub(super) const HEADER: &str = "evenhand.header";

@@ -53,6 +53,28 @@ fn slurm_accounting() {
 }
 
 #[test]
+fn licences_are_those_of_their_column_or_of_tres() {
+    let header = "JobID|User|State|Submit|Start|End|ReqTRES|AllocTRES|Licenses\n";
+    let row = |id: u32, asked: &str, held: &str, licences: &str| {
+        let times = "1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:01:20";
+        format!("{id}|ann|COMPLETED|{times}|cpu=1{asked}|cpu=1{held}|{licences}\n")
+    };
+    let text = [
+        header.to_string(),
+        row(1, "", "", "matlab:2;fluent"),
+        row(2, ",license/matlab=1", "", ""),
+        row(3, ",license/a=9", ",license/matlab=3,license/b=1", ""),
+        row(4, "", "", "a:1|b:1"),
+        row(5, "", "", "(null)"),
+    ];
+    let found = read(Format::Sacct, &text.concat());
+    let licences: Vec<Option<&str>> = (0..5).map(|row| found.workload.detail(Detail::Licences, row)).collect();
+    assert_eq!(licences, [Some("matlab:2,fluent"), Some("matlab:1"), Some("matlab:3,b:1"), None, None]);
+    let assumed = found.summary.assumptions.join(" ");
+    assert!(assumed.contains("1 job has Licenses of another form than name:count,name:count"), "{assumed}");
+}
+
+#[test]
 fn a_start_before_the_submission_is_counted() {
     let found = read(Format::Sacct, &SACCT.replace("1970-01-01T00:00:10|", "1970-01-01T00:00:25|"));
     assert!(rows(&found).contains(&"20 20 60 1800 ann phys cpu cpu=4 mem=2147483648 gpu=0".to_string()));

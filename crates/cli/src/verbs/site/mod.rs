@@ -11,7 +11,7 @@ use evenhand_policies::multifactor::Settings;
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos,
     SiteFileError, SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, inconsistent_qos, limit_associations,
-    limit_jobs_of_qos, limit_partitions, parse_dump, parse_qos, preemption_of_qos, read_slurm_conf, scheduler_settings,
+    limit_jobs_of_qos, licences_of_conf, limit_partitions, parse_dump, parse_qos, preemption_of_qos, read_slurm_conf, scheduler_settings,
     simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
@@ -83,6 +83,9 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     if machines == 0 {
         let problem = "no machine: give --slurm-conf with nodes and partitions, or --nodes and --partitions";
         return Err(Failure::Input(problem.into()));
+    }
+    if let Some(conf) = &site.conf {
+        described.cluster.licences = licences_of_conf(conf).map_err(|error| Failure::Input(error.to_string()))?;
     }
     closures::read(args, &mut described.cluster, console)?;
     let settings = policy_settings(&site, &described.cluster.resources, console)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use evenhand_model::{Cluster, Rational, Workload};
+use evenhand_model::{Cluster, Rational, Workload, parse_licences};
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partition, Partitions, Qos, RawShares,
     ReadError, Unmodelled, Window, cluster, limit_associations, limit_jobs_of_qos, limit_partitions, preemption_of_qos,
@@ -64,6 +64,10 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     let options = ClusterOptions { with_features: true, ..cluster_options(&args.machines) };
     let mut described = cluster(&nodes, &partitions, &options);
     described.notes.iter().for_each(|note| console.note(note));
+    match parse_licences(configuration.get("Licenses").unwrap_or_default()) {
+        Some(licences) => described.cluster.licences = licences,
+        None => console.note("Licenses of this Slurm are not names with counts: jobs are not held back by licences."),
+    }
     if described.cluster.groups.is_empty() {
         return Err(Failure::Environment("scontrol show node: this site shows you no machine".into()));
     }

@@ -68,10 +68,13 @@ impl Engine<'_> {
                     }
                     continue;
                 }
-                if self.limits.is_over(row) {
+                if self.limits.exceeds_limit(row) {
                     if self.options.assoc_limit_stop {
                         state[p] = State::Failed;
                     }
+                    continue;
+                }
+                if self.limits.lacks_licences(row) {
                     continue;
                 }
                 let kind = self.kind(row);

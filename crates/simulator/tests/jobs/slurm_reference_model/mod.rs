@@ -265,6 +265,7 @@ impl<'a> SlurmReferenceModel<'a> {
             || self.world.options.defer
             || t < self.completing_until
             || self.is_over_limit(job)
+            || self.lacks_licences(job)
         {
             return;
         }
@@ -282,7 +283,7 @@ impl<'a> SlurmReferenceModel<'a> {
                 let nodes = self.nodes_in(p);
                 self.attempts(job).iter().any(|&q| self.nodes_in(q).iter().any(|n| nodes.contains(n)))
             });
-            shared && !self.is_young(t, *other) && !self.is_over_limit(*other)
+            shared && !self.is_young(t, *other) && !self.is_over_limit(*other) && !self.lacks_licences(*other)
         };
         if before.iter().any(blocks) {
             return;
@@ -344,6 +345,12 @@ impl<'a> SlurmReferenceModel<'a> {
             || a.binds(j)
                 && (a.max.is_some_and(|most| cpus(&of_account) > most)
                     || a.max_jobs.is_some_and(|most| of_account.len() as u32 >= most))
+    }
+
+    /// Whether fewer licences are left by running jobs than the job needs.
+    fn lacks_licences(&self, job: usize) -> bool {
+        let held = |i: usize| self.running.iter().filter(|r| !r.ended).map(|r| self.world.jobs[r.job].licences[i]).sum::<u64>();
+        (0..2).any(|i| held(i) + self.world.jobs[job].licences[i] > self.world.licences[i])
     }
 
     fn is_up(&self, t: u64, node: usize) -> bool {
@@ -432,6 +439,9 @@ impl<'a> SlurmReferenceModel<'a> {
                     if o.assoc_limit_stop {
                         failed.push(p);
                     }
+                    continue;
+                }
+                if self.lacks_licences(job) {
                     continue;
                 }
                 let tried = self.tried_on(job, p);

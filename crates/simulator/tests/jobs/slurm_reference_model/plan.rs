@@ -31,7 +31,7 @@ impl SlurmReferenceModel<'_> {
                     continue;
                 }
                 looked.push(job);
-                if self.is_over_limit(job) {
+                if self.is_over_limit(job) || self.lacks_licences(job) {
                     continue;
                 }
                 let nodes = self.tried_on(job, p);

@@ -75,6 +75,8 @@ pub(crate) struct SlurmJob {
     pub(crate) nodes: Option<u64>,
     /// The QOS that it names.
     pub(crate) qos: Option<usize>,
+    /// How many of each licence it holds.
+    pub(crate) licences: [u64; 2],
     /// The reservation in which it asks to run.
     pub(crate) reservation: Option<usize>,
 }
@@ -117,6 +119,8 @@ pub(crate) struct SlurmWorld {
     pub(crate) preempted: [Preempted; 2],
     pub(crate) reservations: Vec<ClosedNodes>,
     pub(crate) outages: Vec<ClosedNodes>,
+    /// How many licences of each kind there are.
+    pub(crate) licences: [u64; 2],
     pub(crate) jobs: Vec<SlurmJob>,
     pub(crate) order: OrderBy,
     pub(crate) options: SlurmOptions,

@@ -70,6 +70,7 @@ impl Field {
         ("machines", Field::Detail(Detail::Machines)),
         ("outcome", Field::Detail(Detail::Outcome)),
         ("reservation", Field::Detail(Detail::Reservation)),
+        ("licences", Field::Detail(Detail::Licences)),
     ];
 
     fn is_text(self) -> bool {

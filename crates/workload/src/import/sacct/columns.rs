@@ -44,7 +44,8 @@ columns!(
     Reservation,
     Eligible,
     NodeList,
-    Constraints
+    Constraints,
+    Licenses
 );
 
 /// The columns of outputs without a header that are recognised by the shape of their fields: what this crate's own

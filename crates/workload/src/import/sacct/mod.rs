@@ -7,7 +7,9 @@ mod columns;
 mod constraints;
 
 use evenhand_model::calendar::parse_date_time;
-use evenhand_model::{Detail, Details, Resource, Span, Task, Time, WorkloadBuilder, expand_hostlist};
+use evenhand_model::{
+    Detail, Details, Resource, Span, Task, Time, WorkloadBuilder, expand_hostlist, parse_licences,
+};
 
 use super::error::FieldError;
 use super::lines::{for_each_line, utf8};
@@ -26,6 +28,7 @@ const NO_MEMORY: &str = "no memory";
 const NOT_TRES: &str = "not from TRES";
 const NO_USER: &str = "no user";
 const NODE_LIST: &str = "malformed node list";
+const LICENCES: &str = "licences that are left out";
 const CONSTRAINTS: &str = "constraints that are left out";
 const BY_DIFFERENCE: &str = "end minus start";
 const ENDED: &str = "assumed to have ended";
@@ -201,6 +204,11 @@ fn row(
         tally.adjust(CONSTRAINTS);
     }
     let requires = constraints.flatten().filter(|words| !words.is_empty());
+    let licences = licences(row)?;
+    if licences == Some(None) {
+        tally.adjust(LICENCES);
+    }
+    let licences = licences.flatten();
     builder.push(&Task {
         submit,
         start: Some(start),
@@ -212,6 +220,7 @@ fn row(
             Detail::Machines => on,
             Detail::Outcome => state.and_then(outcome::of_slurm),
             Detail::Reservation => reservation,
+            Detail::Licences => licences.as_deref(),
         }),
         duration: length,
         requested,
@@ -226,6 +235,26 @@ fn row(
     let (_, number) = row.get(Column::JobIDRaw).unwrap_or((0, id));
     tally.job_numbers.push((submit, leading_digits(number).0));
     Ok(())
+}
+
+/// Returns the licences of a row, of the column Licenses or else of `license/NAME` in its TRES; `Some(None)` if they are of
+/// a form that is left out.
+fn licences(row: &Row<'_>) -> Result<Option<Option<String>>, Box<FieldError>> {
+    let text = row.text(Column::Licenses, "licences")?.filter(|text| !is_none(text.as_bytes()));
+    if let Some(text) = text {
+        let known = parse_licences(text).is_some();
+        return Ok(Some(known.then(|| text.replace(';', ","))));
+    }
+    let mut found = Vec::new();
+    for column in [Column::AllocTRES, Column::ReqTRES] {
+        let text = row.text(column, "TRES")?.unwrap_or_default();
+        if found.is_empty() {
+            let parts = text.split(',').filter_map(|part| part.trim().strip_prefix("license/"));
+            found.extend(parts.map(|part| part.replacen('=', ":", 1)));
+        }
+    }
+    let text = found.join(",");
+    Ok((!found.is_empty()).then(|| parse_licences(&text).is_some().then_some(text)))
 }
 
 /// Returns the submission, start and duration of a job that ran and ended.
@@ -385,6 +414,7 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         (EARLY, "a start before their submission; they are taken as submitted when they start."),
         (NODE_LIST, "a NodeList that is no list of nodes such as n[01-03,7]; it is left out."),
         (CONSTRAINTS, "Constraints with counts of nodes (a*2) or matching OR ([a|b]); they are left out."),
+        (LICENCES, "Licenses of another form than name:count,name:count; they are left out."),
         (MALFORMED_OPTION, "a malformed optional field, which is taken as unknown."),
     ] {
         let n = tally.adjusted.of(what);

@@ -214,7 +214,7 @@ impl Log<'_> {
             Detail::Qos => None,
             Detail::Machines => on.as_deref(),
             Detail::Outcome => outcome_of(fields[STATUS].whole),
-            Detail::Reservation => None,
+            Detail::Reservation | Detail::Licences => None,
         });
         let submit = Time::from_nanos(submit);
         // The partition replaces the queue in logs without queues.
