@@ -266,7 +266,7 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
     );
     let rest = (
         limit(vec![0, 0, 104]),
-        any::<[bool; 6]>(),
+        any::<[bool; 7]>(),
         prop::sample::select(vec![None, None, Some(15u64)]),
         prop::sample::select(vec![300u64, 60, 37]),
         prop::sample::select(vec![Some(0u64), Some(60), None]),
@@ -297,6 +297,7 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
         whole_nodes: r.1[3],
         epilog: r.1[4],
         charge_ends: r.1[5],
+        bf_licenses: r.1[6],
         bf_window_linear: r.2.map(s),
         priority_calc_period: s(r.3),
         over_time_limit: r.4.map(s),

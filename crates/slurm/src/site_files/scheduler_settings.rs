@@ -19,8 +19,7 @@ pub struct SchedulerSettings {
 }
 
 /// Options of SchedulerParameters that a simulation does not follow, with what it does instead.
-const NOT_FOLLOWED: [(&str, &str); 9] = [
-    ("bf_licenses", "backfill plans no licences: a job that lacks some is left out, as without the option"),
+const NOT_FOLLOWED: [(&str, &str); 8] = [
     ("bf_max_job_array_resv", "tasks of arrays are planned as jobs of their own"),
     ("bf_node_space_size", "a plan has as many intervals as bf_max_job_test"),
     ("bf_one_resv_per_job", "a job of a log is in one partition"),
@@ -86,11 +85,12 @@ const WITHOUT_EFFECT: [&str; 50] = [
 ];
 
 /// Options of SchedulerParameters that a simulation follows.
-const FOLLOWED: [&str; 26] = [
+const FOLLOWED: [&str; 27] = [
     "assoc_limit_stop",
     "batch_sched_delay",
     "bf_busy_nodes",
     "bf_interval",
+    "bf_licenses",
     "bf_job_part_count_reserve",
     "bf_max_job_assoc",
     "bf_max_job_part",
@@ -273,6 +273,7 @@ fn set(o: &mut SlurmOptions, name: &str, value: &str, place: &Position) -> Resul
         "bf_busy_nodes" => o.bf_busy_nodes = true,
         "bf_interval" if value == "-1" => o.backfill = false,
         "bf_interval" => o.bf_interval = at_least_one()?,
+        "bf_licenses" => o.bf_licenses = true,
         "bf_job_part_count_reserve" => o.bf_job_part_count_reserve = number()?,
         "bf_max_job_assoc" => o.bf_max_job_assoc = number()?,
         "bf_max_job_part" => o.bf_max_job_part = number()?,
@@ -452,13 +453,14 @@ mod tests {
     #[test]
     fn what_is_not_followed_is_named_with_its_place() {
         let found =
-            read("SelectType=select/cons_tres\nSchedulerParameters=defer,bf_intervall=3,bf_licenses\n").unwrap();
+            read("SelectType=select/cons_tres\nSchedulerParameters=defer,bf_intervall=3,bf_hetjob_immediate\n").unwrap();
         assert_eq!(
             found.notes,
             [
                 "slurm.conf:2:27: bf_intervall is no option of SchedulerParameters in slurm.conf(5); the scheduler is \
                  simulated as if it were not there.",
-                "slurm.conf:2:42: bf_licenses of SchedulerParameters is not followed: backfill plans no licences: a job that lacks some is left out, as without the option."
+                "slurm.conf:2:42: bf_hetjob_immediate of SchedulerParameters is not followed: components of a job are jobs of \
+                 their own."
             ]
         );
         assert!(read("KillWait=30\n").unwrap().notes[0].contains("does not set SelectType"));

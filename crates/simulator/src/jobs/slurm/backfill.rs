@@ -10,6 +10,7 @@ use super::engine::{Engine, user_and_account};
 use super::node_set::NodeSet;
 use super::node_space::{Met, NodeSpace, TooFew};
 use super::outlook::Outlook;
+use super::planned_licences::PlannedLicences;
 use super::results::Activity;
 use crate::SimulationError;
 
@@ -146,6 +147,7 @@ impl<'a> Engine<'a> {
         let begin = now.nanos();
         let window_end = begin.saturating_add(self.options.bf_window.nanos());
         let mut space = NodeSpace::new(begin, window_end, self.nodes.len());
+        let mut licences = self.held_licences();
         let mut looked = Looked::default();
         let mut reserved = vec![0u32; self.partitions.len()];
         let (mut tested, mut starts) = (0u32, 0u32);
@@ -160,19 +162,24 @@ impl<'a> Engine<'a> {
             let (length, fits_now) = (self.planned_length(row), self.fits_now(kind));
             let mut is_tested = false;
             for at in 0..self.attempts_of(row) {
-                if !self.look_at(row, at, &mut looked) || self.limits.is_over(row) {
+                let lacks_licences = licences.is_none() && self.limits.lacks_licences(row);
+                if !self.look_at(row, at, &mut looked) || self.limits.exceeds_limit(row) || lacks_licences {
                     continue;
                 }
-                let Some((start, held)) = self.plan(begin, (row, at), fits_now, &mut space, outlook, &mut is_tested)
-                else {
+                let planned = licences.as_ref();
+                let plan = self.plan(begin, (row, at), fits_now, (&mut space, planned), outlook, &mut is_tested);
+                let Some((start, held)) = plan else { continue };
+                // A job beyond its limit still holds some.
+                if start <= begin && self.limits.lacks_licences(row) {
                     continue;
-                };
+                }
                 let preempted = if start <= begin { self.preempt_for_plan(now, (row, at), &mut space) } else { None };
                 if preempted.is_some() {
                     *outlook = Outlook::new(self, begin);
                 }
                 let (is_now, held) = (start <= begin && preempted.is_none(), preempted.unwrap_or(held));
                 if is_now {
+                    licences.iter_mut().for_each(|planned| self.hold_licences(planned, begin, length, row));
                     if self.options.whole_nodes {
                         self.reserve(&mut space, begin, length, &held);
                     }
@@ -189,6 +196,7 @@ impl<'a> Engine<'a> {
                 let most = self.options.bf_job_part_count_reserve;
                 let may = start <= window_end && !self.reserves_nothing(now, row);
                 if may && one_more(&mut reserved[partition], most) {
+                    licences.iter_mut().for_each(|planned| self.hold_licences(planned, start, length, row));
                     self.reserve(&mut space, start, length, &held);
                     candidates.less_is_free();
                 }
@@ -228,9 +236,35 @@ impl<'a> Engine<'a> {
     }
 
     fn reserve(&self, space: &mut NodeSpace, start: u64, length: u64, held: &Placements) {
+        let (from, to) = self.planned_time(start, length);
+        space.reserve(from, to, held);
+    }
+
+    fn hold_licences(&self, planned: &mut PlannedLicences<'a>, start: u64, length: u64, row: u32) {
+        let (from, to) = self.planned_time(start, length);
+        planned.hold(from, to, row);
+    }
+
+    /// The time for which a job reserves.
+    fn planned_time(&self, start: u64, length: u64) -> (u64, u64) {
         let grain = self.options.bf_resolution.nanos().max(1);
         let end = start.saturating_add(length).div_ceil(grain).saturating_mul(grain);
-        space.reserve(start / grain * grain, end, held);
+        (start / grain * grain, end)
+    }
+
+    /// What running jobs hold of licences, each until its limit; `None` without `bf_licenses`.
+    fn held_licences(&self) -> Option<PlannedLicences<'a>> {
+        if !self.options.bf_licenses {
+            return None;
+        }
+        let mut planned = PlannedLicences::new(self.workload, &self.jobs.limits.licences);
+        let grain = self.options.bf_resolution.nanos().max(1);
+        for (end, row, slot) in &self.ends {
+            if !self.running[*slot as usize].completing {
+                planned.hold(0, end / grain * grain, *row);
+            }
+        }
+        Some(planned)
     }
 
     /// The earliest start of a job in one of its partitions beside the reservations, and its nodes; `None` if there is
@@ -240,7 +274,7 @@ impl<'a> Engine<'a> {
         now: u64,
         (row, place): (u32, usize),
         fits: bool,
-        space: &mut NodeSpace,
+        (space, licences): (&mut NodeSpace, Option<&PlannedLicences<'a>>),
         outlook: &mut Outlook<'a>,
         is_tested: &mut bool,
     ) -> Option<(u64, Placements)> {
@@ -258,6 +292,7 @@ impl<'a> Engine<'a> {
         let mut met = Met::default();
         let mut at = now;
         loop {
+            at = licences.map_or(at, |licences| licences.earliest(row, at, length));
             if at > window_end {
                 return None;
             }
@@ -298,7 +333,9 @@ impl<'a> Engine<'a> {
             };
             let start = (*found).max(at);
             let end = start.saturating_add(length);
-            let is_open = || space.has_unreserved(start, end, held) && self.closed.leave(row, start, end, held);
+            let are_left = || licences.is_none_or(|licences| licences.are_left(row, start, end));
+            let is_open =
+                || space.has_unreserved(start, end, held) && self.closed.leave(row, start, end, held) && are_left();
             if start > now && !is_open() {
                 at = start;
                 continue;

@@ -75,6 +75,10 @@ impl Engine<'_> {
                     continue;
                 }
                 if self.limits.lacks_licences(row) {
+                    // So that nobody takes what backfill plans for it.
+                    if self.options.bf_licenses {
+                        break 'jobs;
+                    }
                     continue;
                 }
                 let kind = self.kind(row);

@@ -15,6 +15,7 @@ mod node_space;
 mod nodes;
 mod options;
 mod outlook;
+mod planned_licences;
 mod preemption;
 mod preemptors_first;
 mod queue;

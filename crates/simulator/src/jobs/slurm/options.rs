@@ -59,6 +59,8 @@ pub struct SlurmOptions {
     pub bf_job_part_count_reserve: u32,
     /// `bf_busy_nodes`: whether planned jobs are put on nodes that are in use, if they can.
     pub bf_busy_nodes: bool,
+    /// `bf_licenses`: whether backfill plans with licences, and a pass ends at a job that lacks some.
+    pub bf_licenses: bool,
     /// `bf_window_linear`: by how much the groups of ends grow that a test takes together; `None`: they double.
     pub bf_window_linear: Option<Span>,
     /// `assoc_limit_stop`: whether a job that a limit holds back blocks its partition.
@@ -128,6 +130,7 @@ impl Default for SlurmOptions {
             bf_min_prio_reserve: 0,
             bf_job_part_count_reserve: 0,
             bf_busy_nodes: false,
+            bf_licenses: false,
             bf_window_linear: None,
             assoc_limit_stop: false,
             least_loaded: false,

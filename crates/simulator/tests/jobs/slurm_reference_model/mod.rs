@@ -442,6 +442,9 @@ impl<'a> SlurmReferenceModel<'a> {
                     continue;
                 }
                 if self.lacks_licences(job) {
+                    if o.bf_licenses {
+                        return;
+                    }
                     continue;
                 }
                 let tried = self.tried_on(job, p);

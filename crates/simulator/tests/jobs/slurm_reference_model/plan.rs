@@ -5,6 +5,7 @@ use evenhand_simulator::Activity;
 use super::{Runs, SlurmReferenceModel, secs};
 
 struct Reservation {
+    job: usize,
     begin: u64,
     end: u64,
     nodes: Vec<usize>,
@@ -18,6 +19,12 @@ impl SlurmReferenceModel<'_> {
         let (mut tested, mut starts) = (0, 0);
         let mut looked: Vec<usize> = Vec::new();
         let mut reserved = vec![0; self.world.partitions.len()];
+        // Who holds licences when: running jobs until their limits.
+        let grain = secs(o.bf_resolution);
+        let running = self.running.iter().filter(|r| !r.ended);
+        let until = |r: &Runs| (r.start + r.limit + r.paused) / grain * grain;
+        let mut licences: Vec<Reservation> =
+            running.map(|r| Reservation { job: r.job, begin: 0, end: until(r), nodes: Vec::new() }).collect();
         for job in self.order() {
             let cuts = self.cuts(t, window_end, &reservations);
             if tested >= o.bf_max_job_test || cuts.len() as u32 >= o.bf_max_job_test {
@@ -31,12 +38,15 @@ impl SlurmReferenceModel<'_> {
                     continue;
                 }
                 looked.push(job);
-                if self.is_over_limit(job) || self.lacks_licences(job) {
+                if self.is_over_limit(job) || !o.bf_licenses && self.lacks_licences(job) {
                     continue;
                 }
                 let nodes = self.tried_on(job, p);
-                let plan = self.plan(t, window_end, (job, p), &nodes, &reservations, &mut is_tested);
+                let plan = self.plan(t, window_end, (job, p), &nodes, (&reservations, &licences), &mut is_tested);
                 let Some((start, mut on)) = plan else { continue };
+                if start <= t && self.lacks_licences(job) {
+                    continue;
+                }
                 let mut is_now = start <= t;
                 if is_now {
                     let intervals = self.intervals(t, window_end, &reservations);
@@ -50,6 +60,7 @@ impl SlurmReferenceModel<'_> {
                     }
                 }
                 if is_now {
+                    licences.push(self.reservation(t, job, &[]));
                     if o.whole_nodes {
                         reservations.push(self.reservation(t, job, &on));
                     }
@@ -62,6 +73,7 @@ impl SlurmReferenceModel<'_> {
                     continue;
                 }
                 reserved[p] += 1;
+                licences.push(self.reservation(start, job, &[]));
                 reservations.push(self.reservation(start, job, &on));
             }
             tested += u32::from(is_tested);
@@ -74,7 +86,7 @@ impl SlurmReferenceModel<'_> {
     fn reservation(&self, start: u64, job: usize, on: &[usize]) -> Reservation {
         let grain = secs(self.world.options.bf_resolution);
         let end = (start + self.length(job)).div_ceil(grain) * grain;
-        Reservation { begin: start / grain * grain, end, nodes: on.to_vec() }
+        Reservation { job, begin: start / grain * grain, end, nodes: on.to_vec() }
     }
 
     /// Where intervals of the plan begin.
@@ -102,7 +114,7 @@ impl SlurmReferenceModel<'_> {
         window_end: u64,
         (job, partition): (usize, usize),
         of_partition: &[usize],
-        reservations: &[Reservation],
+        (reservations, licences): (&[Reservation], &[Reservation]),
         is_tested: &mut bool,
     ) -> Option<(u64, Vec<usize>)> {
         let intervals = self.intervals(t, window_end, reservations);
@@ -112,8 +124,22 @@ impl SlurmReferenceModel<'_> {
             met.all(|i| !i.2.contains(&node))
         };
         let at_least = if self.is_apart(job) { self.chunk(job).1 } else { 1 };
+        let left = |i: usize, at: u64| {
+            let holders = licences.iter().filter(|r| r.begin <= at && at < r.end);
+            self.world.licences[i].saturating_sub(holders.map(|r| self.world.jobs[r.job].licences[i]).sum())
+        };
+        let needed = self.world.jobs[job].licences;
+        let is_short = |at: u64| (0..2).any(|i| needed[i] > left(i, at));
+        // Fewer are left only from where somebody begins to hold some.
+        let short = |from: u64, to: u64| {
+            let begins = licences.iter().map(|r| r.begin).filter(|&at| from < at && at <= to);
+            self.world.options.bf_licenses && begins.chain([from]).any(is_short)
+        };
         let mut at = t;
         loop {
+            while at <= window_end && short(at, at + length) {
+                at = licences.iter().map(|r| r.end).filter(|&end| end > at).min()?;
+            }
             if at > window_end {
                 return None;
             }
@@ -141,6 +167,7 @@ impl SlurmReferenceModel<'_> {
                 && !on
                     .iter()
                     .all(|&n| unreserved(n, start, start + length) && self.is_open(job, n, start, start + length))
+                || start > t && short(start, start + length)
             {
                 at = start;
                 continue;
