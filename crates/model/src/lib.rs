@@ -29,11 +29,11 @@ pub mod calendar;
 mod capacity;
 mod chunk;
 mod cluster;
-mod licences;
 mod demand;
 pub mod duration_text;
 pub mod files;
 mod hostlist;
+mod licences;
 mod mean_use;
 pub mod memory;
 mod names;
@@ -50,7 +50,6 @@ mod workload;
 pub use accounts::{Account, AccountTree, AccountsError};
 pub use capacity::{Capacity, CapacityError};
 pub use chunk::{Chunk, ChunkError};
-pub use licences::{Licence, parse_licences};
 pub use cluster::{
     Closure, Cluster, ClusterError, Limit, MachineGroup, MachineNames, PreemptMode, QualityOfService, Queue, SiteTime,
     preempted_by_themselves, queue_names, whole_steps,
@@ -59,6 +58,7 @@ pub use dashu_int::{IBig, UBig};
 pub use dashu_ratio::RBig as Rational;
 pub use demand::{DemandId, DemandTable};
 pub use hostlist::expand_hostlist;
+pub use licences::{Licence, parse_licences};
 pub use mean_use::{MeanUse, mean_use};
 pub use names::Names;
 pub use peak_use::{PeakUse, peak_use};

@@ -17,8 +17,10 @@ pub(crate) struct JobLicences {
 
 impl JobLicences {
     pub(crate) fn new(workload: &Workload, site: &Site) -> JobLicences {
-        let mut found =
-            JobLicences { counts: site.licences.iter().map(|licence| licence.count).collect(), ..JobLicences::default() };
+        let mut found = JobLicences {
+            counts: site.licences.iter().map(|licence| licence.count).collect(),
+            ..JobLicences::default()
+        };
         if site.is_pool {
             return found;
         }

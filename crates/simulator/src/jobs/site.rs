@@ -1,8 +1,8 @@
 //! Machines and queue limits of a site, in a workload's units.
 
 use evenhand_model::{
-    Licence, Capacity, CapacityError, Closure, Cluster, ClusterError, MachineNames, PreemptMode, QualityOfService, Queue,
-    Rational, Resource, SiteTime, Span, UBig, to_f64, whole_steps,
+    Capacity, CapacityError, Closure, Cluster, ClusterError, Licence, MachineNames, PreemptMode, QualityOfService,
+    Queue, Rational, Resource, SiteTime, Span, UBig, to_f64, whole_steps,
 };
 use thiserror::Error;
 
@@ -296,7 +296,18 @@ impl Site {
         };
         let qos = cluster.qos.iter().map(of_qos).collect();
         let licences = cluster.licences.clone();
-        Ok(Site { groups, queues, limits: all_limits, qos, licences, reservations, outages, total, cpu, is_pool: false })
+        Ok(Site {
+            groups,
+            queues,
+            limits: all_limits,
+            qos,
+            licences,
+            reservations,
+            outages,
+            total,
+            cpu,
+            is_pool: false,
+        })
     }
 
     /// Returns the total capacity, which policies divide by.

@@ -1,8 +1,9 @@
 //! Slurm's scheduler against the obvious program, and what its parts are for.
 
 use evenhand_model::{
-    Capacity, Closure, Cluster, Detail, Details, Licence, Limit, MachineGroup, NO_TIME, PreemptMode, QualityOfService, Queue,
-    Rational, Resource, ResourceQuantity, SiteTime, Span, Task, Time, UserId, Weights, Workload, WorkloadBuilder,
+    Capacity, Closure, Cluster, Detail, Details, Licence, Limit, MachineGroup, NO_TIME, PreemptMode, QualityOfService,
+    Queue, Rational, Resource, ResourceQuantity, SiteTime, Span, Task, Time, UserId, Weights, Workload,
+    WorkloadBuilder,
 };
 use evenhand_policies::{Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
 use evenhand_simulator::{

@@ -116,3 +116,22 @@ fn with_preemption_by_qos_jobs_come_before_those_that_they_may_preempt() {
     assert!(by_tier[1] < by_tier[2], "{by_tier:?}");
     assert!(by_qos[2] < by_qos[1], "{by_qos:?}");
 }
+
+#[test]
+fn a_job_without_licences_is_passed_over_and_backfill_plans_with_bf_licenses() {
+    // One licence, which the first job has for 100 s of its limit of 600. The second waits for it, and the third, which needs
+    // none, would keep the second from its CPUs at the limit's end.
+    let with = |licence: u64, job: SlurmJob| SlurmJob { licences: [licence, 0], ..job };
+    let jobs = vec![
+        with(1, job(0, (0, 500, 600, [1, 0]))),
+        with(1, job(0, (5, 60, 60, [4, 0]))),
+        with(0, job(0, (6, 1200, 1200, [1, 0]))),
+    ];
+    let of = |bf_licenses: bool| {
+        let options = SlurmOptions { bf_licenses, ..SlurmOptions::default() };
+        times(&SlurmWorld { licences: [1, 0], options, ..world(jobs.clone()) }).0
+    };
+    let (without, with) = (of(false), of(true));
+    assert!(without[2] < Some(70) && without[1] > Some(1200), "{without:?}");
+    assert!(with[1] < Some(600) && with[2] > with[1], "{with:?}");
+}

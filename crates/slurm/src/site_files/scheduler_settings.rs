@@ -452,8 +452,8 @@ mod tests {
 
     #[test]
     fn what_is_not_followed_is_named_with_its_place() {
-        let found =
-            read("SelectType=select/cons_tres\nSchedulerParameters=defer,bf_intervall=3,bf_hetjob_immediate\n").unwrap();
+        let found = read("SelectType=select/cons_tres\nSchedulerParameters=defer,bf_intervall=3,bf_hetjob_immediate\n")
+            .unwrap();
         assert_eq!(
             found.notes,
             [

@@ -10,9 +10,9 @@ use evenhand_policies::SITE_RULE;
 use evenhand_policies::multifactor::Settings;
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos,
-    SiteFileError, SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, inconsistent_qos, limit_associations,
-    limit_jobs_of_qos, licences_of_conf, limit_partitions, parse_dump, parse_qos, preemption_of_qos, read_slurm_conf, scheduler_settings,
-    simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
+    SiteFileError, SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, inconsistent_qos, licences_of_conf,
+    limit_associations, limit_jobs_of_qos, limit_partitions, parse_dump, parse_qos, preemption_of_qos, read_slurm_conf,
+    scheduler_settings, simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
 use serde::Serialize;

@@ -349,7 +349,9 @@ impl<'a> SlurmReferenceModel<'a> {
 
     /// Whether fewer licences are left by running jobs than the job needs.
     fn lacks_licences(&self, job: usize) -> bool {
-        let held = |i: usize| self.running.iter().filter(|r| !r.ended).map(|r| self.world.jobs[r.job].licences[i]).sum::<u64>();
+        let held = |i: usize| {
+            self.running.iter().filter(|r| !r.ended).map(|r| self.world.jobs[r.job].licences[i]).sum::<u64>()
+        };
         (0..2).any(|i| held(i) + self.world.jobs[job].licences[i] > self.world.licences[i])
     }
 

@@ -95,7 +95,9 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
             Detail::Qos => text(&job["qos"]),
             Detail::Machines => text(&job["nodes"])
                 .filter(|list| start.is_some() && !list.contains(' ') && expand_hostlist(list).is_some()),
-            Detail::Licences => text(&job["licenses"]).filter(|text| parse_licences(text).is_some_and(|all| !all.is_empty())),
+            Detail::Licences => {
+                text(&job["licenses"]).filter(|text| parse_licences(text).is_some_and(|all| !all.is_empty()))
+            }
             Detail::Reservation => text(&job["reservation"]["name"]).or_else(|| text(&job["resv_name"])),
             Detail::Outcome => end.and_then(|_| states.iter().find_map(|s| outcome::of_slurm(s))).map(Cow::Borrowed),
         }),

@@ -50,7 +50,7 @@ pub(super) enum Field {
 }
 
 impl Field {
-    pub(super) const ALL: [(&'static str, Field); 19] = [
+    pub(super) const ALL: [(&'static str, Field); 20] = [
         ("submit", Field::Submit),
         ("start", Field::Start),
         ("end", Field::End),

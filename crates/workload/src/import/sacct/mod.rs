@@ -7,9 +7,7 @@ mod columns;
 mod constraints;
 
 use evenhand_model::calendar::parse_date_time;
-use evenhand_model::{
-    Detail, Details, Resource, Span, Task, Time, WorkloadBuilder, expand_hostlist, parse_licences,
-};
+use evenhand_model::{Detail, Details, Resource, Span, Task, Time, WorkloadBuilder, expand_hostlist, parse_licences};
 
 use super::error::FieldError;
 use super::lines::{for_each_line, utf8};
