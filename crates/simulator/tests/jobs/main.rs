@@ -7,6 +7,7 @@ mod reactions;
 mod reference_model;
 mod slurm;
 mod slurm_reference_model;
+mod slurm_starts;
 mod slurm_suspension;
 
 use evenhand_model::{

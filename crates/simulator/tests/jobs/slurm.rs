@@ -7,8 +7,8 @@ use evenhand_model::{
 };
 use evenhand_policies::{Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
 use evenhand_simulator::{
-    Activity, Arrivals, Backfill, JobOptions, Jobs, Layout, PreemptType, Progress, Reactions, Simulated, Site,
-    SlurmOptions, UserTasks, simulate_jobs, simulate_reactions,
+    Arrivals, Backfill, JobOptions, Jobs, Layout, PreemptType, Progress, Reactions, Simulated, Site, SlurmOptions,
+    UserTasks, simulate_jobs, simulate_reactions,
 };
 use proptest::prelude::*;
 
@@ -498,70 +498,4 @@ proptest! {
         prop_assert_eq!(nodes, reference.nodes);
         prop_assert_eq!(run(&world), found, "the same again");
     }
-}
-
-/// One node of four CPUs; jobs of user 0, by submission, run time, limit and CPUs.
-fn one_node(jobs: &[(u64, u64, u64, u64)], options: SlurmOptions) -> Vec<(Option<u64>, Option<Activity>)> {
-    let job = |&(submit, run, asked, cpus): &(u64, u64, u64, u64)| SlurmJob {
-        submit,
-        run,
-        asked: Some(asked),
-        user: 0,
-        partitions: vec![0],
-        amounts: [cpus, 0],
-        nodes: None,
-        qos: None,
-        licences: [0, 0],
-        reservation: None,
-    };
-    let found = run(&SlurmWorld {
-        groups: vec![NodeGroup { count: 1, has: [4, 4], properties: vec![] }],
-        partitions: vec![Partition::default()],
-        accounts: Default::default(),
-        qos: Default::default(),
-        preempted: Default::default(),
-        reservations: Vec::new(),
-        outages: Vec::new(),
-        licences: [0, 0],
-        jobs: jobs.iter().map(job).collect(),
-        order: OrderBy::Fifo,
-        options,
-    });
-    let started_by = found.machines.unwrap().slurm.unwrap().started_by;
-    seconds(&found.starts).into_iter().zip(started_by).collect()
-}
-
-#[test]
-fn a_job_starts_at_its_submission_in_a_pass_or_by_backfill() {
-    let options = SlurmOptions::default();
-    // The second waits for the first; the third has a shorter limit than what is left until then.
-    let jobs = [(10, 600, 600, 3), (11, 60, 60, 4), (12, 60, 60, 1)];
-    let found = one_node(&jobs, options);
-    assert_eq!(found[0], (Some(11), Some(Activity::Main)), "the first whole second after the submission");
-    assert_eq!(found[2], (Some(30), Some(Activity::Backfill)), "the first run of backfill is at 30 s");
-    assert_eq!(found[1], (Some(612), Some(Activity::Main)), "the end of the first asks for a pass");
-    let epilog = SlurmOptions { epilog: true, completing: Span::from_secs(2), ..options };
-    assert_eq!(one_node(&jobs, epilog)[1], (Some(613), Some(Activity::Main)), "a pass when the nodes are free");
-    let strict = one_node(&jobs, SlurmOptions { backfill: false, ..options });
-    assert_eq!(strict[2], (Some(673), Some(Activity::Main)), "sched/builtin starts nothing before its turn");
-    let interactive = one_node(&jobs, SlurmOptions { at_submission: true, ..options });
-    assert_eq!(interactive[0], (Some(10), Some(Activity::Submit)));
-    assert_eq!(interactive[2], (Some(30), Some(Activity::Backfill)), "an earlier job waits for the node");
-}
-
-#[test]
-fn jobs_are_ended_by_their_limits_at_a_sweep() {
-    let found = one_node(&[(7, 1000, 100, 4), (9, 10, 60, 4)], SlurmOptions::default());
-    // 8 s + 2 min, at the next multiple of 30 s.
-    assert_eq!((found[0].0, found[1].0), (Some(8), Some(151)));
-    let soft = SlurmOptions { over_time_limit: None, ..SlurmOptions::default() };
-    assert_eq!(one_node(&[(7, 1000, 100, 4), (9, 10, 60, 4)], soft)[1].0, Some(1009));
-}
-
-#[test]
-fn a_planned_job_reserves_whole_nodes() {
-    // The planned job of 2 CPUs leaves 2 free beside it, and the last job would be done long after it starts.
-    let found = one_node(&[(0, 600, 600, 3), (1, 60, 60, 2), (2, 900, 900, 1)], SlurmOptions::default());
-    let starts: Vec<Option<u64>> = found.into_iter().map(|(start, _)| start).collect();
-    assert_eq!(starts, [Some(3), Some(604), Some(604)]);
 }
