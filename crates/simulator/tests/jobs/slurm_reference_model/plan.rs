@@ -163,12 +163,9 @@ impl SlurmReferenceModel<'_> {
                 continue;
             };
             let start = found.max(at);
-            if start > t
-                && !on
-                    .iter()
-                    .all(|&n| unreserved(n, start, start + length) && self.is_open(job, n, start, start + length))
-                || start > t && short(start, start + length)
-            {
+            let is_open =
+                |&n: &usize| unreserved(n, start, start + length) && self.is_open(job, n, start, start + length);
+            if start > t && !(on.iter().all(is_open) && !short(start, start + length)) {
                 at = start;
                 continue;
             }
