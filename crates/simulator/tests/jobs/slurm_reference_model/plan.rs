@@ -165,7 +165,7 @@ impl SlurmReferenceModel<'_> {
             let start = found.max(at);
             let is_open =
                 |&n: &usize| unreserved(n, start, start + length) && self.is_open(job, n, start, start + length);
-            if start > t && !(on.iter().all(is_open) && !short(start, start + length)) {
+            if start > t && (short(start, start + length) || !on.iter().all(is_open)) {
                 at = start;
                 continue;
             }
