@@ -64,7 +64,7 @@ fn licences_are_those_of_their_column_or_of_tres() {
         row(1, "", "", "matlab:2;fluent"),
         row(2, ",license/matlab=1", "", ""),
         row(3, ",license/a=9", ",license/matlab=3,license/b=1", ""),
-        row(4, "", "", "a:1|b:1"),
+        row(4, "", "", "a*1"),
         row(5, "", "", "(null)"),
     ];
     let found = read(Format::Sacct, &text.concat());
