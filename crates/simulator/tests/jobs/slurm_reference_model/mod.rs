@@ -29,6 +29,8 @@ struct Runs {
     /// Since when it is suspended, and for how long it was before.
     suspended: Option<u64>,
     paused: u64,
+    /// Since when it runs without a break.
+    since: u64,
     /// Whether a job may use its processors.
     is_lent: bool,
 }
@@ -140,7 +142,7 @@ impl<'a> SlurmReferenceModel<'a> {
                 r.ended = true;
                 if o.charge_ends {
                     let job = &self.world.jobs[r.job];
-                    self.charged[job.user] += job.amounts[0] * (t - r.start.max(self.last_priorities));
+                    self.charged[job.user] += job.amounts[0] * (t - r.since.max(self.last_priorities));
                 }
                 self.changed = self.changed.or(Some(t));
                 if completing > 0 {
@@ -194,9 +196,9 @@ impl<'a> SlurmReferenceModel<'a> {
         }
         if t > 0 && t.is_multiple_of(secs(o.priority_calc_period)) {
             self.held = (0..16).map(|user| self.cpus_held(user)).collect();
-            for r in self.running.iter().filter(|r| !r.ended) {
+            for r in self.running.iter().filter(|r| !r.ended && r.suspended.is_none()) {
                 let job = &self.world.jobs[r.job];
-                self.charged[job.user] += job.amounts[0] * (t - r.start.max(self.last_priorities));
+                self.charged[job.user] += job.amounts[0] * (t - r.since.max(self.last_priorities));
             }
             self.last_priorities = t;
             self.used.clone_from(&self.charged);
@@ -507,6 +509,7 @@ impl<'a> SlurmReferenceModel<'a> {
             preempted: None,
             suspended: None,
             paused: 0,
+            since: t,
             is_lent: false,
         });
         self.suspend_for(t, job);

@@ -93,6 +93,10 @@ impl SlurmReferenceModel<'_> {
             }
             let r = self.running.iter_mut().find(|other| other.job == r.job && other.start == r.start).unwrap();
             (r.suspended, r.finish) = (Some(t), NEVER);
+            if self.world.options.charge_ends {
+                let job = &self.world.jobs[r.job];
+                self.charged[job.user] += job.amounts[0] * (t - r.since.max(self.last_priorities));
+            }
             self.found.suspended += 1;
         }
         self.resume(t);
@@ -113,6 +117,7 @@ impl SlurmReferenceModel<'_> {
             }
             let r = &mut self.running[at];
             r.paused += t - r.suspended.take().unwrap();
+            r.since = t;
             let (start, job, paused) = (r.start, r.job, r.paused);
             let finish = self.finish(t, start, job, paused);
             self.running[at].finish = finish;
