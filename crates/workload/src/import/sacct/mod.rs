@@ -238,7 +238,7 @@ fn row(
 /// Returns the licences of a row, of the column Licenses or else of `license/NAME` in its TRES; `Some(None)` if they are of
 /// a form that is left out.
 fn licences(row: &Row<'_>) -> Result<Option<Option<String>>, Box<FieldError>> {
-    let text = row.text(Column::Licenses, "licences")?.filter(|text| !is_none(text.as_bytes()));
+    let text = row.text(Column::Licenses, "licences")?.filter(|text| !is_none(text.as_bytes()) && *text != "(null)");
     if let Some(text) = text {
         let known = parse_licences(text).is_some();
         return Ok(Some(known.then(|| text.replace(';', ","))));
