@@ -267,6 +267,22 @@ impl<'a> Engine<'a> {
     fn instant(&mut self, now: Time, policy: &mut dyn Policy) -> Result<u64, SimulationError> {
         let mut events = 0;
         let (mut released, mut requeued) = (false, Vec::new());
+        if self.closed.move_to(now.nanos()) {
+            events += 1;
+            self.changes += 1;
+            self.nodes.note_release();
+            self.note_change(now);
+            self.clocks.asked = self.clocks.asked.or(Some(now.nanos()));
+        }
+        if self.priorities_are_due(now.nanos()) {
+            match self.pending.is_any() {
+                true => self.compute_priorities(now, policy),
+                false => self.update_priorities(now.nanos(), policy),
+            }
+        }
+        // Logs have whole seconds, rounded down, and the jobs that a pass starts end a little after a whole number of seconds: what is
+        // logged of a second comes after its pass.
+        self.periodic_pass(now, policy)?;
         if self.events.next_time() == Some(now) {
             let mut due: Vec<Event> = Vec::new();
             self.events.take_next(|event| due.push(event));
@@ -291,13 +307,6 @@ impl<'a> Engine<'a> {
             self.resume(now);
             self.notify(now, policy);
         }
-        if self.closed.move_to(now.nanos()) {
-            events += 1;
-            self.changes += 1;
-            self.nodes.note_release();
-            self.note_change(now);
-            self.clocks.asked = self.clocks.asked.or(Some(now.nanos()));
-        }
         if released {
             match self.options.epilog && !self.options.defer {
                 true => self.main_pass(now, false, policy)?,
@@ -314,10 +323,6 @@ impl<'a> Engine<'a> {
             events += 1;
             self.submit(now, policy)?;
         }
-        if self.pending.is_any() && self.priorities_are_due(now.nanos()) {
-            self.compute_priorities(now, policy);
-        }
-        self.periodic_pass(now, policy)?;
         let backfill_is_due = self.next_backfill().is_some_and(|due| due == now.nanos());
         if backfill_is_due {
             self.clocks.last_backfill = now.nanos();

@@ -173,26 +173,10 @@ impl<'a> SlurmReferenceModel<'a> {
 
     fn second(&mut self, t: u64) {
         let o = self.world.options;
-        let released = self.free_nodes(t);
         let closed = || self.world.outages.iter().chain(&self.world.reservations);
         let first = self.world.jobs.first().map_or(0, |j| j.submit);
         if t > first && closed().any(|c| c.from == t || c.to == t) {
             (self.asked, self.changed) = (self.asked.or(Some(t)), self.changed.or(Some(t)));
-        }
-        self.after_release(t, released);
-        let starts = &self.found.starts;
-        let is_due = |(at, _, other): &(u64, usize, usize)| *at <= t && starts[*other].is_some_and(|start| start < t);
-        let mut again: Vec<usize> = self.again.iter().filter(|one| is_due(one)).map(|(_, job, _)| *job).collect();
-        self.again.retain(|one| !is_due(one));
-        again.sort_unstable();
-        for job in again {
-            self.since[job] = t;
-            self.enqueue(t, job);
-        }
-        for job in 0..self.world.jobs.len() {
-            if self.world.jobs[job].submit == t && !self.refused[job] {
-                self.submit(t, job);
-            }
         }
         if t > 0 && t.is_multiple_of(secs(o.priority_calc_period)) {
             self.held = (0..16).map(|user| self.cpus_held(user)).collect();
@@ -214,6 +198,22 @@ impl<'a> SlurmReferenceModel<'a> {
         if full || (asked && t >= self.last_main + secs(o.batch_sched_delay)) {
             (self.asked, self.last_main) = (None, t);
             self.main_pass(t, full);
+        }
+        let released = self.free_nodes(t);
+        self.after_release(t, released);
+        let starts = &self.found.starts;
+        let is_due = |(at, _, other): &(u64, usize, usize)| *at <= t && starts[*other].is_some_and(|start| start < t);
+        let mut again: Vec<usize> = self.again.iter().filter(|one| is_due(one)).map(|(_, job, _)| *job).collect();
+        self.again.retain(|one| !is_due(one));
+        again.sort_unstable();
+        for job in again {
+            self.since[job] = t;
+            self.enqueue(t, job);
+        }
+        for job in 0..self.world.jobs.len() {
+            if self.world.jobs[job].submit == t && !self.refused[job] {
+                self.submit(t, job);
+            }
         }
         let changed = self.changed.is_some_and(|since| t > since);
         let due = changed && t >= self.last_backfill + secs(o.bf_interval) && t >= self.completing_until;
