@@ -11,7 +11,6 @@ use thiserror::Error;
 use crate::policy_inputs::PolicyInputs;
 
 /// Where and by which rules a workload is replayed.
-#[expect(clippy::large_enum_variant, reason = "there is one a run, and a box would not be Copy")]
 #[derive(Clone, Copy, Debug)]
 // There is one value a run.
 #[allow(clippy::large_enum_variant)]
