@@ -63,8 +63,8 @@ fn tasks(folder: &TestFolder, policy: &str) -> Vec<Started> {
     rows.iter().map(started).collect()
 }
 
-/// The bounds lie above what two runs of the real Slurm differ by (docs/src/explanation/results/slurm-fidelity.md), and
-/// nothing in the test depends on time.
+/// A run without fair share, of which two of the real Slurm differ by 1 and 3 % (docs/src/explanation/results/slurm-fidelity.md).
+/// Nothing in the test depends on time.
 #[test]
 fn a_recorded_run_of_a_real_slurm_is_met() {
     let folder = TestFolder::new();
@@ -86,7 +86,7 @@ fn a_recorded_run_of_a_real_slurm_is_met() {
         job.by = flag.trim_start_matches("Sched").to_lowercase();
     }
     let found = Comparison::new(&real, &tasks(&folder, "site"));
-    assert!(found.makespan < 0.06, "makespan: {:.3}", found.makespan);
-    assert!(found.mean_wait < 0.15, "mean wait: {:.3}", found.mean_wait);
-    assert!(found.same_activity > 0.72, "started by the same activity: {:.3}", found.same_activity);
+    assert!(found.makespan < 0.02, "makespan: {:.3}", found.makespan);
+    assert!(found.mean_wait < 0.05, "mean wait: {:.3}", found.mean_wait);
+    assert!(found.same_activity > 0.68, "started by the same activity: {:.3}", found.same_activity);
 }
