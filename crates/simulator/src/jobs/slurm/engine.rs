@@ -10,10 +10,11 @@ use evenhand_policies::Policy;
 
 use super::super::job_limits::{HeldOfLimits, Submitted};
 use super::super::kind::Kind;
-use super::super::pending_jobs::{Entry, PendingJobs};
+use super::super::pending_jobs::PendingJobs;
 use super::super::prepared_jobs::Jobs;
 use super::super::site::Site;
 use super::super::{Assignment, MachineResults};
+use super::attempts::attempts;
 use super::charges::Charges;
 use super::clocks::{Clocks, tick_before};
 use super::closed_nodes::ClosedNodes;
@@ -23,7 +24,7 @@ use super::options::SlurmOptions;
 use super::outlook::Outlook;
 use super::preemption::Preemption;
 use super::queue::{Order, Priorities, Times, Users};
-use super::results::{Activity, SlurmResults};
+use super::results::SlurmResults;
 use super::running::{Event, Notice, Running};
 use super::shapes::Shapes;
 use crate::{EventQueue, Progress, Simulated, SimulationError};
@@ -70,7 +71,7 @@ pub(in crate::jobs) struct Engine<'a> {
     pub(super) partitions: Vec<NodeSet>,
     /// By kind whose jobs name several partitions: those that hold such a job alone, in the order in which they are
     /// tried, each with those of its nodes on which a chunk fits; empty for other kinds.
-    attempts: Vec<Vec<(usize, NodeSet)>>,
+    pub(super) attempts: Vec<Vec<(usize, NodeSet)>>,
     /// By kind: the nodes on which a chunk fits when they are empty.
     pub(super) able: Vec<NodeSet>,
     /// By kind: the smallest number of empty nodes that can hold such a job.
@@ -306,8 +307,6 @@ impl<'a> Engine<'a> {
         if released {
             self.resume(now);
             self.notify(now, policy);
-        }
-        if released {
             match self.options.epilog && !self.options.defer {
                 true => self.main_pass(now, false, policy)?,
                 false => self.clocks.asked = self.clocks.asked.or(Some(now.nanos())),
@@ -382,94 +381,6 @@ impl<'a> Engine<'a> {
         now.nanos() < self.completing_until
     }
 
-    /// A submission, and the attempt to start the job alone.
-    fn submit(&mut self, now: Time, policy: &mut dyn Policy) -> Result<(), SimulationError> {
-        let Some(entry) = self.pending.submit(now) else {
-            self.done += 1;
-            return Ok(());
-        };
-        let row = entry.row;
-        self.submitted.submit(row);
-        self.enqueue(now, entry, policy);
-        if !self.options.at_submission
-            || self.options.defer
-            || self.waits_for_completion(now)
-            || self.limits.is_over(row)
-        {
-            return Ok(());
-        }
-        if !self.is_top(now, row, policy) {
-            return Ok(());
-        }
-        let kind = self.kind(row);
-        let held = (0..self.attempts_of(row)).find_map(|at| {
-            let lenders = self.suspendable(now.nanos(), row, at);
-            self.choose_over(&self.nodes, &lenders, kind, &self.open_now(now, row, at), false)
-        });
-        if held.is_none() && self.preemption.is_on() {
-            // It starts when what it preempts has ended.
-            for at in 0..self.attempts_of(row) {
-                let open = self.open_now(now, row, at);
-                if self.preempt(now, row, at, &open).is_some() {
-                    break;
-                }
-            }
-        }
-        if let Some(held) = held {
-            self.start(now, row, held, Activity::Submit)?;
-            self.notify(now, policy);
-            if let Order::Users(users) = &mut self.order {
-                users.started(entry.user);
-                self.end_walk(policy);
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts a job into the queue.
-    fn enqueue(&mut self, now: Time, entry: Entry, policy: &mut dyn Policy) {
-        let row = entry.row;
-        for at in 0..self.attempts_of(row) {
-            let (partition, _) = self.attempt(row, at);
-            self.waiting[partition] += 1;
-        }
-        let (workload, jobs, times) = (self.workload, self.jobs, &self.submission_times);
-        let job = |row| jobs.pending_job(workload, times.of(row), row);
-        match &mut self.order {
-            Order::Priorities(order) => {
-                let priority = policy.job_priorities().map_or(0, |p| p.priority(now, &job(row)));
-                order.insert(row, entry.class, priority, now);
-            }
-            Order::Users(users) => users.submitted(row, entry.class, entry.user, &mut self.pending, policy, job),
-        }
-        self.note_change(now);
-        self.clocks.asked = self.clocks.asked.or(Some(now.nanos()));
-    }
-
-    /// Whether no job of higher precedence waits in a partition that shares nodes with the job's.
-    fn is_top(&mut self, now: Time, row: u32, policy: &mut dyn Policy) -> bool {
-        let blocks = |engine: &Engine<'_>, other: u32| {
-            let young = now.since(engine.submission_times.of(other)) < engine.options.bf_min_age_reserve;
-            !young && engine.share_nodes(other, row) && !engine.limits.is_over(other)
-        };
-        if let Order::Priorities(order) = &self.order {
-            return !order.above(row).any(|other| blocks(self, other));
-        }
-        self.begin_walk_by_tiers(policy);
-        let mut is_top = true;
-        while let Some(other) = self.next_by_tiers(now, policy) {
-            if other == row {
-                break;
-            }
-            if blocks(self, other) {
-                is_top = false;
-                break;
-            }
-        }
-        self.end_walk(policy);
-        is_top
-    }
-
     /// Whether a job of a kind was found not to fit, and nothing has become free since.
     pub(super) fn is_known_not_to_fit(&self, kind: usize) -> bool {
         self.does_not_fit[kind] == self.nodes.releases() || !self.nodes.has_processors(&self.jobs.kinds[kind])
@@ -477,42 +388,6 @@ impl<'a> Engine<'a> {
 
     pub(super) fn note_that_does_not_fit(&mut self, kind: usize) {
         self.does_not_fit[kind] = self.nodes.releases();
-    }
-
-    /// The nodes without an outage on which a chunk of a kind fits when they are empty.
-    pub(super) fn able_now(&self, kind: usize) -> NodeSet {
-        let mut nodes = self.able[kind].clone();
-        nodes.keep(self.closed.up());
-        nodes
-    }
-
-    /// The nodes on which a job may start now in the partition at a place of its list, whatever is free on them.
-    pub(super) fn open_now(&self, now: Time, row: u32, place: usize) -> NodeSet {
-        let mut nodes = self.attempt(row, place).1.clone();
-        nodes.keep(self.closed.up());
-        let latest = now.nanos().saturating_add(self.planned_length(row));
-        self.closed.keep_open(row, now.nanos(), latest, &mut nodes);
-        nodes
-    }
-
-    /// In how many partitions a job is tried, one after the other.
-    pub(super) fn attempts_of(&self, row: u32) -> usize {
-        self.attempts[self.jobs.kind[row as usize] as usize].len().max(1)
-    }
-
-    /// The partition in which a job is tried at a place of its list, and the nodes on which it is.
-    pub(super) fn attempt(&self, row: u32, at: usize) -> (usize, &NodeSet) {
-        let kind = self.jobs.kind[row as usize] as usize;
-        match self.attempts[kind].get(at) {
-            Some((partition, able)) => (*partition, able),
-            None => (partition_of(&self.jobs.kinds[kind]), &self.able[kind]),
-        }
-    }
-
-    /// Whether partitions of two jobs share nodes.
-    fn share_nodes(&self, a: u32, b: u32) -> bool {
-        let of = |row: u32| (0..self.attempts_of(row)).map(move |at| &self.partitions[self.attempt(row, at).0]);
-        of(a).any(|a| of(b).any(|b| a.meets(b)))
     }
 
     pub(super) fn begin_walk_by_tiers(&mut self, policy: &mut dyn Policy) {
@@ -563,25 +438,6 @@ impl<'a> Engine<'a> {
     pub(super) fn planned_length(&self, row: u32) -> u64 {
         self.limit[row as usize].unwrap_or(YEAR)
     }
-}
-
-/// The partition of jobs of a kind, of several the first; 0 for jobs in none.
-fn partition_of(kind: &Kind) -> usize {
-    kind.queue.map_or(0, |q| usize::from(q) + 1)
-}
-
-/// The partitions in which a kind is tried that names several, with their nodes.
-fn attempts(kind: &Kind, able: &NodeSet, partitions: &[NodeSet], nodes: &Nodes<'_>) -> Vec<(usize, NodeSet)> {
-    if kind.other_queues.is_empty() {
-        return Vec::new();
-    }
-    let all = kind.queue.iter().chain(&kind.other_queues).map(|queue| usize::from(*queue) + 1);
-    let on = |partition: usize| {
-        let mut own = able.clone();
-        own.keep(&partitions[partition]);
-        (nodes.chunks_when_empty(kind, &own) >= u128::from(kind.copies)).then_some((partition, own))
-    };
-    all.filter_map(on).collect()
 }
 
 fn numbers_of_chunks(kinds: &[Kind]) -> Vec<u32> {

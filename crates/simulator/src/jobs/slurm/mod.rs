@@ -3,6 +3,7 @@
 //! Each of the three has its own clock and bounds, with the names of slurm.conf(5) in [`SlurmOptions`].
 //! docs/src/reference/slurm-scheduler.md defines the behaviour exactly.
 
+mod attempts;
 mod backfill;
 mod charges;
 mod choice;
@@ -23,6 +24,7 @@ mod results;
 mod running;
 mod shapes;
 mod shared_nodes;
+mod submission;
 mod suspension;
 
 pub(in crate::jobs) use engine::Engine;

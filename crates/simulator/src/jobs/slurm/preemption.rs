@@ -167,39 +167,40 @@ impl<'a> Engine<'a> {
         })
     }
 
+    /// What becomes of a running job if one that is tried in a partition preempts it; `None` if that may not.
+    pub(super) fn mode_for(&self, job: (u32, usize), running: &Running) -> Option<PreemptMode> {
+        let of_running = self.attempt(running.row, 0).0;
+        let may = self.may_preempt_job(job, (running.row, of_running));
+        may.then(|| self.preemption.mode(running.row, of_running))
+    }
+
+    /// Whether a job has not run for as long as it must before it can be preempted.
+    pub(super) fn is_exempt(&self, now: u64, job: &Running) -> bool {
+        now < job.start.saturating_add(self.preemption.exempt_time(job.row).nanos())
+    }
+
     /// The running jobs that a job may preempt in the partition at a place of its list, by slot, those first that are
     /// preempted first.
     pub(super) fn preemptable(&self, now: u64, row: u32, place: usize) -> Vec<u32> {
-        let rules = &self.preemption;
-        if !rules.is_on() {
+        if !self.preemption.is_on() {
             return Vec::new();
         }
         let (partition, _) = self.attempt(row, place);
-        let is_preemptable = |job: &Running| {
-            let of_job = self.attempt(job.row, 0).0;
-            let is_exempt = now < job.start.saturating_add(rules.exempt_time(job.row).nanos());
-            let is_near = || job.held.iter().any(|(node, _)| self.partitions[partition].contains(node));
-            self.may_preempt_job((row, partition), (job.row, of_job))
-                && matches!(rules.mode(job.row, of_job), PreemptMode::Cancel | PreemptMode::Requeue)
-                && !is_exempt
-                && is_near()
+        let is_near = |job: &Running| job.held.iter().any(|(node, _)| self.partitions[partition].contains(node));
+        let is_preemptable = |slot: &u32| {
+            let job = &self.running[*slot as usize];
+            // One that is about to end now has no longer to be preempted.
+            !job.completing
+                && job.finish > now
+                && matches!(self.mode_for((row, partition), job), Some(PreemptMode::Cancel | PreemptMode::Requeue))
+                && !self.is_exempt(now, job)
+                && is_near(job)
         };
-        let slots = self.ends.iter().map(|(_, _, slot)| *slot);
-        let mut found: Vec<u32> = slots
-            .filter(|slot| {
-                let job = &self.running[*slot as usize];
-                // One that is about to end now has no longer to be preempted.
-                !job.completing && job.finish > now && is_preemptable(job)
-            })
-            .collect();
+        let mut found: Vec<u32> = self.ends.iter().map(|(_, _, slot)| *slot).filter(is_preemptable).collect();
         let job = |slot: &u32| &self.running[*slot as usize];
         match self.options.preempt_youngest_first {
             true => found.sort_by_key(|slot| (Reverse(job(slot).start), job(slot).row)),
-            false => found.sort_by_key(|slot| {
-                let job = job(slot);
-                let rank = rules.rules(job.row, self.attempt(job.row, 0).0).map_or(0, |rules| rules.rank);
-                (rank, nodes_of(job), job.row)
-            }),
+            false => found.sort_by_key(|slot| (self.rank_of(*slot), nodes_of(job(slot)), job(slot).row)),
         }
         found
     }

@@ -12,7 +12,7 @@ use super::super::machine_state::Placements;
 use super::engine::Engine;
 use super::node_set::NodeSet;
 use super::nodes::Nodes;
-use super::running::{Event, Notice, Running};
+use super::running::{Event, Notice};
 
 impl<'a> Engine<'a> {
     /// The jobs, by slot, whose processors a job may use in the partition at a place of its list: those that it may suspend,
@@ -23,19 +23,13 @@ impl<'a> Engine<'a> {
             return Vec::new();
         }
         let (partition, _) = self.attempt(row, place);
-        let lends = |job: &Running| {
-            let of_job = self.attempt(job.row, 0).0;
-            let is_exempt = || {
-                let until = job.start.saturating_add(rules.exempt_time(job.row).nanos());
-                rules.exempts_from_suspension() && now < until
-            };
+        let lends = |slot: &u32| {
+            let job = &self.running[*slot as usize];
+            let is_exempt = || rules.exempts_from_suspension() && self.is_exempt(now, job);
             let can_stop = || job.suspended.is_some() || (!job.completing && job.finish > now && !is_exempt());
-            self.may_preempt_job((row, partition), (job.row, of_job))
-                && rules.mode(job.row, of_job) == PreemptMode::Suspend
-                && can_stop()
+            self.mode_for((row, partition), job) == Some(PreemptMode::Suspend) && can_stop()
         };
-        let slots = self.ends.iter().map(|(_, _, slot)| *slot);
-        slots.filter(|slot| lends(&self.running[*slot as usize])).collect()
+        self.ends.iter().map(|(_, _, slot)| *slot).filter(lends).collect()
     }
 
     /// Where a job is put on these nodes, of which `free` is free, if it may use processors of `lenders`.
@@ -70,7 +64,7 @@ impl<'a> Engine<'a> {
     }
 
     /// The rank by which a running job is preempted.
-    fn rank_of(&self, slot: u32) -> i64 {
+    pub(super) fn rank_of(&self, slot: u32) -> i64 {
         let row = self.running[slot as usize].row;
         self.preemption.rules(row, self.attempt(row, 0).0).map_or(0, |rules| rules.rank)
     }
