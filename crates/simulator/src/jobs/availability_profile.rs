@@ -1,43 +1,17 @@
 //! Free capacity of a machine over future time, given the reservations.
 
 use super::kind::{copies, fits};
+use super::step_function::StepFunction;
 
 /// Free amounts as a step function of time; after the last step all is free for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Profile {
-    width: usize,
-    /// Where steps begin, increasing.
-    times: Vec<u64>,
-    /// Free amounts in each step, `width` values a step.
-    free: Vec<u64>,
+    steps: StepFunction,
 }
 
 impl Profile {
     pub(crate) fn new(has: &[u64]) -> Profile {
-        Profile { width: has.len(), times: vec![0], free: has.to_vec() }
-    }
-
-    fn step(&self, i: usize) -> &[u64] {
-        &self.free[i * self.width..][..self.width]
-    }
-
-    /// The step in which an instant lies.
-    fn at(&self, time: u64) -> usize {
-        self.times.partition_point(|t| *t <= time) - 1
-    }
-
-    /// Makes a step begin at an instant; returns which.
-    fn cut(&mut self, time: u64) -> usize {
-        let i = self.at(time);
-        if self.times[i] == time {
-            return i;
-        }
-        self.times.insert(i + 1, time);
-        let from = i * self.width;
-        let row: Vec<u64> = self.free[from..from + self.width].to_vec();
-        let at = from + self.width;
-        self.free.splice(at..at, row);
-        i + 1
+        Profile { steps: StepFunction::new(has.to_vec()) }
     }
 
     /// Takes chunks from `from` until `to`.
@@ -54,50 +28,39 @@ impl Profile {
         if from >= to {
             return;
         }
-        let (first, end) = (self.cut(from), self.cut(to));
-        for i in first..end {
-            for r in 0..self.width {
-                let at = i * self.width + r;
-                self.free[at] = new(self.free[at], r);
-            }
-        }
+        let (first, end) = (self.steps.cut(from), self.steps.cut(to));
+        self.steps.change(first, end, new);
         // Steps that do not differ are one.
-        for i in [end, first] {
-            if i > 0 && self.step(i) == self.step(i - 1) {
-                self.times.remove(i);
-                self.free.drain(i * self.width..(i + 1) * self.width);
-            }
-        }
+        self.steps.join(end);
+        self.steps.join(first);
     }
 
     /// Drops the steps before `now`; the first step then stands for all time before, too.
     pub(crate) fn forget(&mut self, now: u64) {
-        let past = self.at(now);
-        self.times.drain(..past);
-        self.free.drain(..past * self.width);
-        self.times[0] = 0;
+        self.steps.drop_before(self.steps.at(now));
+        self.steps.begin_at_zero();
     }
 
     /// Where the second step begins, if there is one.
     pub(crate) fn second_step(&self) -> Option<u64> {
-        self.times.get(1).copied()
+        self.steps.times().get(1).copied()
     }
 
     /// All numbers that make up the profile.
     pub(crate) fn parts(&self) -> impl Iterator<Item = u64> + '_ {
-        self.times.iter().chain(&self.free).copied()
+        self.steps.parts()
     }
 
     /// The earliest start, from `now` on, of a chunk that is there for so long; `None` if that is after `latest`.
     pub(crate) fn earliest(&self, now: u64, length: u64, chunk: &[u64], latest: u64) -> Option<u64> {
         let mut start = now;
-        for i in self.at(now)..self.times.len() {
-            if i > 0 && self.times[i] > start && self.times[i] - start >= length {
+        for i in self.steps.at(now)..self.steps.times().len() {
+            if i > 0 && self.steps.times()[i] > start && self.steps.times()[i] - start >= length {
                 break;
             }
-            if !fits(chunk, self.step(i)) {
+            if !fits(chunk, self.steps.step(i)) {
                 // Only the last step has no next, and in it all is free.
-                start = self.times.get(i + 1).copied().unwrap_or(start).max(now);
+                start = self.steps.times().get(i + 1).copied().unwrap_or(start).max(now);
                 if start > latest {
                     return None;
                 }
@@ -108,23 +71,23 @@ impl Profile {
 
     /// Writes to `out` the minimum free amount of each resource over `length` from `from` on.
     pub(crate) fn min_free(&self, from: u64, length: u64, out: &mut [u64]) {
-        out.copy_from_slice(self.step(self.at(from)));
-        for i in self.at(from) + 1..self.times.len() {
-            if self.times[i] - from >= length {
+        out.copy_from_slice(self.steps.step(self.steps.at(from)));
+        for i in self.steps.at(from) + 1..self.steps.times().len() {
+            if self.steps.times()[i] - from >= length {
                 break;
             }
-            out.iter_mut().zip(self.step(i)).for_each(|(o, f)| *o = (*o).min(*f));
+            out.iter_mut().zip(self.steps.step(i)).for_each(|(o, f)| *o = (*o).min(*f));
         }
     }
 
     /// Returns how many chunks fit throughout `length` from `from` on, and before which later start as many do.
     pub(crate) fn copies(&self, from: u64, length: u64, chunk: &[u64]) -> (u128, u64) {
-        let first = self.at(from);
-        let mut min_copies = copies(chunk, self.step(first));
+        let first = self.steps.at(from);
+        let mut min_copies = copies(chunk, self.steps.step(first));
         // The end of the last step with so few.
-        let mut until = self.times.get(first + 1).copied().unwrap_or(u64::MAX);
-        for (i, &time) in self.times.iter().enumerate().skip(first + 1) {
-            let on_step = copies(chunk, self.step(i));
+        let mut until = self.steps.times().get(first + 1).copied().unwrap_or(u64::MAX);
+        for (i, &time) in self.steps.times().iter().enumerate().skip(first + 1) {
+            let on_step = copies(chunk, self.steps.step(i));
             if time - from >= length {
                 if on_step < min_copies {
                     until = until.min(time - length + 1);
@@ -136,7 +99,7 @@ impl Profile {
                 }
             } else if on_step <= min_copies {
                 min_copies = on_step;
-                until = self.times.get(i + 1).copied().unwrap_or(u64::MAX);
+                until = self.steps.times().get(i + 1).copied().unwrap_or(u64::MAX);
             }
         }
         (min_copies, until)
@@ -145,13 +108,13 @@ impl Profile {
     /// Writes to `out` the minimum free amount of each resource over `length` from `from` on, as long as a chunk fits in
     /// it. Returns whether it does to the end.
     pub(crate) fn min_free_for(&self, from: u64, length: u64, chunk: &[u64], out: &mut [u64]) -> bool {
-        let first = self.at(from);
-        out.copy_from_slice(self.step(first));
-        for i in first + 1..self.times.len() {
-            if self.times[i] - from >= length || !fits(chunk, out) {
+        let first = self.steps.at(from);
+        out.copy_from_slice(self.steps.step(first));
+        for i in first + 1..self.steps.times().len() {
+            if self.steps.times()[i] - from >= length || !fits(chunk, out) {
                 break;
             }
-            out.iter_mut().zip(self.step(i)).for_each(|(o, f)| *o = (*o).min(*f));
+            out.iter_mut().zip(self.steps.step(i)).for_each(|(o, f)| *o = (*o).min(*f));
         }
         fits(chunk, out)
     }

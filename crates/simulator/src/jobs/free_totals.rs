@@ -1,6 +1,7 @@
 //! What is free on all machines of a group together, over future time: a bound on what a job of several chunks finds.
 
 use super::kind::Kind;
+use super::step_function::StepFunction;
 
 /// Total free amounts as a step function of time; after the last step all is free for ever.
 ///
@@ -11,14 +12,10 @@ use super::kind::Kind;
 pub(super) struct FreeTotals {
     /// Number of resources.
     width: usize,
-    /// Number of amounts in a step: for each group, each resource.
-    row: usize,
-    /// Where steps begin, increasing.
-    times: Vec<u64>,
-    /// How many jobs are expected to finish where the step begins.
+    /// Free amounts: for each group, each resource.
+    free: StepFunction,
+    /// How many jobs are expected to finish where a step begins.
     finishes: Vec<u32>,
-    /// Free amounts, step by step.
-    free: Vec<u64>,
 }
 
 /// For how long, and from where on, enough must be free together.
@@ -37,37 +34,22 @@ pub(super) struct Window {
 impl FreeTotals {
     /// All machines empty; `has`: what each group has together, group by group.
     pub(super) fn new(has: Vec<u64>, width: usize) -> FreeTotals {
-        FreeTotals { width, row: has.len(), times: vec![0], finishes: vec![0], free: has }
-    }
-
-    /// The step in which an instant lies.
-    fn at(&self, time: u64) -> usize {
-        self.times.partition_point(|t| *t <= time) - 1
+        FreeTotals { width, free: StepFunction::new(has), finishes: vec![0] }
     }
 
     /// Makes a step begin at an instant; returns which.
     fn cut(&mut self, time: u64) -> usize {
-        let i = self.at(time);
-        if self.times[i] == time {
-            return i;
+        let at = self.free.cut(time);
+        if self.finishes.len() < self.free.times().len() {
+            self.finishes.insert(at, 0);
         }
-        self.times.insert(i + 1, time);
-        self.finishes.insert(i + 1, 0);
-        let from = i * self.row;
-        let end = self.free.len();
-        self.free.resize(end + self.row, 0);
-        self.free.copy_within(from..end, from + self.row);
-        i + 1
+        at
     }
 
     /// Removes a step that differs in nothing from the one before.
     fn join(&mut self, i: usize) {
-        let from = i * self.row;
-        let Some(before) = from.checked_sub(self.row).filter(|_| self.finishes[i] == 0) else { return };
-        if self.free[before..from] == self.free[from..from + self.row] {
-            self.times.remove(i);
+        if self.finishes[i] == 0 && self.free.join(i) {
             self.finishes.remove(i);
-            self.free.drain(from..from + self.row);
         }
     }
 
@@ -76,8 +58,7 @@ impl FreeTotals {
         if from < to {
             let (first, end) = (self.cut(from), self.cut(to));
             self.finishes[end] += 1;
-            let steps = self.free[first * self.row..end * self.row].chunks_exact_mut(self.row);
-            steps.for_each(|step| step.iter_mut().zip(amounts).for_each(|(free, amount)| *free -= amount));
+            self.free.change(first, end, |free, at| free - amounts[at]);
         }
     }
 
@@ -86,8 +67,7 @@ impl FreeTotals {
         if from < to {
             let (first, end) = (self.cut(from), self.cut(to));
             self.finishes[end] -= 1;
-            let steps = self.free[first * self.row..end * self.row].chunks_exact_mut(self.row);
-            steps.for_each(|step| step.iter_mut().zip(amounts).for_each(|(free, amount)| *free += amount));
+            self.free.change(first, end, |free, at| free + amounts[at]);
             self.join(end);
             self.join(first);
         }
@@ -95,11 +75,10 @@ impl FreeTotals {
 
     /// Drops the steps before `now`.
     pub(super) fn forget(&mut self, now: u64) {
-        let past = self.at(now);
+        let past = self.free.at(now);
         if past > 8 {
-            self.times.drain(..past);
+            self.free.drop_before(past);
             self.finishes.drain(..past);
-            self.free.drain(..past * self.row);
         }
     }
 
@@ -113,10 +92,11 @@ impl FreeTotals {
         }
         let mut start = window.from;
         let mut end = start.saturating_add(window.length).min(window.until);
-        let first = self.at(start);
+        let first = self.free.at(start);
+        let times = self.free.times();
         let totals: Vec<u64> = (0..self.width).map(|r| kind.total(r)).collect();
-        let steps = self.times[first..].iter().zip(self.free[first * self.row..].chunks_exact(self.row));
-        for (i, (&time, free)) in (first..).zip(steps) {
+        for (i, &time) in times.iter().enumerate().skip(first) {
+            let free = self.free.step(i);
             if time >= end && time > start {
                 break;
             }
@@ -125,7 +105,7 @@ impl FreeTotals {
             let mut amounts = totals.iter().enumerate().map(|(r, total)| (r, of_resource(r), *total));
             if let Some((r, free, _)) = amounts.find(|(_, free, total)| free < total) {
                 most[r] = most[r].max(free);
-                start = *self.times.get(i + 1)?;
+                start = *times.get(i + 1)?;
                 if start >= window.before {
                     return None;
                 }
@@ -137,7 +117,7 @@ impl FreeTotals {
 
     /// The first time after an instant at which a job is expected to finish.
     pub(super) fn next_finish(&self, after: u64) -> Option<u64> {
-        let mut steps = self.times.iter().zip(&self.finishes).skip(self.at(after) + 1);
+        let mut steps = self.free.times().iter().zip(&self.finishes).skip(self.free.at(after) + 1);
         steps.find(|(_, finishes)| **finishes > 0).map(|(time, _)| *time)
     }
 }

@@ -34,6 +34,7 @@ mod reservation_plan;
 mod site;
 mod slurm;
 mod start_search;
+mod step_function;
 mod uneven_chunks;
 
 use evenhand_model::{Resource, Span, Time, Workload};
