@@ -18,6 +18,7 @@ use crate::SimulationError;
 
 /// What one pass over the waiting jobs knows.
 struct Pass {
+    settings: PlannedBackfill,
     now: Time,
     /// Whether capacity was released before its planned time since the last pass.
     early: bool,
@@ -171,9 +172,9 @@ impl Engine<'_> {
         early: bool,
         policy: &mut dyn Policy,
     ) -> Result<(), SimulationError> {
-        let mut pass = Pass { now, early, others: Vec::new(), started: Vec::new() };
+        let mut pass = Pass { settings: *settings, now, early, others: Vec::new(), started: Vec::new() };
         for class in 0..self.jobs.classes as u8 {
-            self.examine_class(settings, &mut pass, class, policy)?;
+            self.examine_class(&mut pass, class, policy)?;
         }
         let mut others = std::mem::take(&mut pass.others);
         let length = |entry: &Entry| self.waiting_length(settings, entry.row);
@@ -187,7 +188,7 @@ impl Engine<'_> {
         }
         for entry in others {
             self.progress.check()?;
-            if !self.limits.is_over(entry.row) && self.start_without_reservation(settings, &mut pass, entry, policy)? {
+            if !self.limits.is_over(entry.row) && self.start_without_reservation(&mut pass, entry, policy)? {
                 self.notify_first_pending(entry.user, policy);
             }
         }
@@ -207,13 +208,7 @@ impl Engine<'_> {
     }
 
     /// Examines the waiting jobs of a class once, in the order in which the policy chooses them.
-    fn examine_class(
-        &mut self,
-        settings: &PlannedBackfill,
-        pass: &mut Pass,
-        class: u8,
-        policy: &mut dyn Policy,
-    ) -> Result<(), SimulationError> {
+    fn examine_class(&mut self, pass: &mut Pass, class: u8, policy: &mut dyn Policy) -> Result<(), SimulationError> {
         if self.pending.in_class(class) == 0 {
             return Ok(());
         }
@@ -224,7 +219,7 @@ impl Engine<'_> {
             self.place[user as usize] = self.pending.first(class, user).unwrap_or(NO_ROW);
             self.show(user, policy);
         }
-        while self.is_anything_open(settings, pass.early)
+        while self.is_anything_open(pass)
             && let Some(user) = policy.next(pass.now)
         {
             self.progress.check()?;
@@ -233,7 +228,7 @@ impl Engine<'_> {
             let next = self.pending.after(class, user.0, entry.row).next();
             self.place[user.index()] = next.map_or(NO_ROW, |entry| entry.row);
             if !self.limits.is_over(entry.row) {
-                self.examine(settings, pass, entry, policy)?;
+                self.examine(pass, entry, policy)?;
             }
             self.show(user.0, policy);
         }
@@ -254,44 +249,37 @@ impl Engine<'_> {
     }
 
     /// Whether examining another job can change anything: one can get a reservation or move its own, or some job may fit.
-    fn is_anything_open(&self, settings: &PlannedBackfill, early: bool) -> bool {
-        if settings.plan == PlanReservations::Compress && early {
+    fn is_anything_open(&self, pass: &Pass) -> bool {
+        if pass.settings.plan == PlanReservations::Compress && pass.early {
             return true;
         }
         let reservations = self.plan.as_ref().map_or(0, Plan::reservations);
-        !settings.is_full(reservations) || self.machines.fits_in_total(&self.smallest_demand)
+        !pass.settings.is_full(reservations) || self.machines.fits_in_total(&self.smallest_demand)
     }
 
-    fn examine(
-        &mut self,
-        settings: &PlannedBackfill,
-        pass: &mut Pass,
-        entry: Entry,
-        policy: &mut dyn Policy,
-    ) -> Result<(), SimulationError> {
+    fn examine(&mut self, pass: &mut Pass, entry: Entry, policy: &mut dyn Policy) -> Result<(), SimulationError> {
         let Some(plan) = &self.plan else { return Ok(()) };
         if plan.reserved_start(entry.row).is_some() {
-            return self.examine_reserved(settings, pass, entry, policy);
+            return self.examine_reserved(pass, entry, policy);
         }
-        if !settings.is_full(plan.reservations()) {
-            return self.start_or_reserve(settings, pass, entry, policy);
+        if !pass.settings.is_full(plan.reservations()) {
+            return self.start_or_reserve(pass, entry, policy);
         }
-        if settings.order != BackfillOrder::Policy {
+        if pass.settings.order != BackfillOrder::Policy {
             pass.others.push(entry);
             return Ok(());
         }
-        self.start_without_reservation(settings, pass, entry, policy).map(drop)
+        self.start_without_reservation(pass, entry, policy).map(drop)
     }
 
     /// Starts a job, or reserves its earliest start.
     fn start_or_reserve(
         &mut self,
-        settings: &PlannedBackfill,
         pass: &mut Pass,
         entry: Entry,
         policy: &mut dyn Policy,
     ) -> Result<(), SimulationError> {
-        let (now, length) = (pass.now, self.waiting_length(settings, entry.row));
+        let (now, length) = (pass.now, self.waiting_length(&pass.settings, entry.row));
         let Some(plan) = &mut self.plan else { return Ok(()) };
         let kind = &self.jobs.kinds[entry.kind as usize];
         // A job that is not refused fits on empty machines.
@@ -303,19 +291,18 @@ impl Engine<'_> {
         if *first == NO_TIME {
             *first = found.start;
         }
-        plan.reserve(self.machines.site, entry.row, kind, found, settings.protects());
+        plan.reserve(self.machines.site, entry.row, kind, found, pass.settings.protects());
         Ok(())
     }
 
     /// Starts a job that leaves all reservations as they are. Returns whether it did so.
     fn start_without_reservation(
         &mut self,
-        settings: &PlannedBackfill,
         pass: &mut Pass,
         entry: Entry,
         policy: &mut dyn Policy,
     ) -> Result<bool, SimulationError> {
-        let (now, length) = (pass.now, self.waiting_length(settings, entry.row));
+        let (now, length) = (pass.now, self.waiting_length(&pass.settings, entry.row));
         let kind = &self.jobs.kinds[entry.kind as usize];
         let Some(plan) = &mut self.plan else { return Ok(false) };
         if !self.machines.fits_together(kind) {
@@ -324,7 +311,7 @@ impl Engine<'_> {
         let found = plan.earliest(self.machines.site, kind, length, now.nanos());
         let Some(found) = found.filter(|found| found.start == now.nanos()) else { return Ok(false) };
         let first = plan.next_start().map_or(u64::MAX, Time::nanos);
-        if settings.passing == Passing::Before && found.end > first {
+        if pass.settings.passing == Passing::Before && found.end > first {
             return Ok(false);
         }
         self.start_planned(pass, entry, found, policy).map(|()| true)
@@ -333,23 +320,24 @@ impl Engine<'_> {
     /// Starts a job with a reservation that was kept, or moves it.
     fn examine_reserved(
         &mut self,
-        settings: &PlannedBackfill,
         pass: &mut Pass,
         entry: Entry,
         policy: &mut dyn Policy,
     ) -> Result<(), SimulationError> {
-        let (now, length) = (pass.now, self.waiting_length(settings, entry.row));
+        let (now, length) = (pass.now, self.waiting_length(&pass.settings, entry.row));
         let kind = &self.jobs.kinds[entry.kind as usize];
         let Some(plan) = &mut self.plan else { return Ok(()) };
         let is_due = plan.reserved_start(entry.row).is_some_and(|start| start <= now.nanos());
-        let waits_for_start = settings.start == ReservedStart::Planned;
-        let moves = settings.plan == PlanReservations::Compress && pass.early;
-        let is_open = is_due || moves || (settings.plan == PlanReservations::Once && !waits_for_start);
+        let waits_for_start = pass.settings.start == ReservedStart::Planned;
+        let moves = pass.settings.plan == PlanReservations::Compress && pass.early;
+        let is_open = is_due || moves || (pass.settings.plan == PlanReservations::Once && !waits_for_start);
         if !is_open {
             return Ok(());
         }
-        let Some(old) = plan.unreserve(self.machines.site, entry.row, kind, settings.protects()) else { return Ok(()) };
-        let found = match is_due && settings.protects() {
+        let Some(old) = plan.unreserve(self.machines.site, entry.row, kind, pass.settings.protects()) else {
+            return Ok(());
+        };
+        let found = match is_due && pass.settings.protects() {
             true => None,
             false => plan.earliest(self.machines.site, kind, length, now.nanos()),
         };
@@ -360,11 +348,11 @@ impl Engine<'_> {
                 self.start_planned(pass, entry, found, policy)
             }
             Some(found) if moves && found.start < old.start => {
-                plan.reserve(self.machines.site, entry.row, kind, found, settings.protects());
+                plan.reserve(self.machines.site, entry.row, kind, found, pass.settings.protects());
                 Ok(())
             }
             _ => {
-                plan.reserve(self.machines.site, entry.row, kind, old, settings.protects());
+                plan.reserve(self.machines.site, entry.row, kind, old, pass.settings.protects());
                 Ok(())
             }
         }
