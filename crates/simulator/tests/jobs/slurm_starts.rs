@@ -4,35 +4,13 @@ use evenhand_model::Span;
 use evenhand_simulator::{Activity, SlurmOptions};
 
 use crate::slurm::{run, seconds};
-use crate::slurm_reference_model::{NodeGroup, OrderBy, Partition, SlurmJob, SlurmWorld};
+use crate::slurm_reference_model::{Partition, SlurmJob, SlurmWorld};
 
 /// One node of four CPUs; jobs of user 0, by submission, run time, limit and CPUs.
 fn one_node(jobs: &[(u64, u64, u64, u64)], options: SlurmOptions) -> Vec<(Option<u64>, Option<Activity>)> {
-    let job = |&(submit, run, asked, cpus): &(u64, u64, u64, u64)| SlurmJob {
-        submit,
-        run,
-        asked: Some(asked),
-        user: 0,
-        partitions: vec![0],
-        amounts: [cpus, 0],
-        nodes: None,
-        qos: None,
-        licences: [0, 0],
-        reservation: None,
-    };
-    let found = run(&SlurmWorld {
-        groups: vec![NodeGroup { count: 1, has: [4, 4], properties: vec![] }],
-        partitions: vec![Partition::default()],
-        accounts: Default::default(),
-        qos: Default::default(),
-        preempted: Default::default(),
-        reservations: Vec::new(),
-        outages: Vec::new(),
-        licences: [0, 0],
-        jobs: jobs.iter().map(job).collect(),
-        order: OrderBy::Fifo,
-        options,
-    });
+    let job = |&(submit, run, asked, cpus): &(u64, u64, u64, u64)| SlurmJob::new(0, (submit, run, asked, [cpus, 0]));
+    let jobs = jobs.iter().map(job).collect();
+    let found = run(&SlurmWorld::of_one_node(vec![Partition::default()], jobs, options));
     let started_by = found.machines.unwrap().slurm.unwrap().started_by;
     seconds(&found.starts).into_iter().zip(started_by).collect()
 }

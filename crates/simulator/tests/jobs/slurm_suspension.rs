@@ -4,44 +4,18 @@ use evenhand_model::{PreemptMode, Span};
 use evenhand_simulator::{PreemptType, SlurmOptions};
 
 use crate::slurm::{run, seconds};
-use crate::slurm_reference_model::{NodeGroup, OrderBy, Partition, SlurmJob, SlurmWorld};
+use crate::slurm_reference_model::{Partition, SlurmJob, SlurmWorld};
 
-/// A job of partition 0 or 1, by submission, run time, limit, CPUs and memory.
-fn job(partition: usize, (submit, run, asked, amounts): (u64, u64, u64, [u64; 2])) -> SlurmJob {
-    SlurmJob {
-        submit,
-        run,
-        asked: Some(asked),
-        user: 0,
-        partitions: vec![partition],
-        amounts,
-        nodes: None,
-        qos: None,
-        licences: [0, 0],
-        reservation: None,
-    }
-}
-
-/// One node of four CPUs and memory 4, in two partitions, of which jobs of the second suspend those of the first.
+/// Two partitions on one node, of which jobs of the second suspend those of the first.
 fn world(jobs: Vec<SlurmJob>) -> SlurmWorld {
-    SlurmWorld {
-        groups: vec![NodeGroup { count: 1, has: [4, 4], properties: vec![] }],
-        partitions: vec![Partition::default(), Partition { tier: 1, ..Partition::default() }],
-        accounts: Default::default(),
-        qos: Default::default(),
-        preempted: Default::default(),
-        reservations: Vec::new(),
-        outages: Vec::new(),
-        licences: [0, 0],
-        jobs,
-        order: OrderBy::Fifo,
-        options: SlurmOptions {
-            preempt_type: Some(PreemptType::Partition),
-            preempt_mode: PreemptMode::Suspend,
-            preempt_gang: true,
-            ..SlurmOptions::default()
-        },
-    }
+    let partitions = vec![Partition::default(), Partition { tier: 1, ..Partition::default() }];
+    let options = SlurmOptions {
+        preempt_type: Some(PreemptType::Partition),
+        preempt_mode: PreemptMode::Suspend,
+        preempt_gang: true,
+        ..SlurmOptions::default()
+    };
+    SlurmWorld::of_one_node(partitions, jobs, options)
 }
 
 /// Starts, ends, and how often jobs were suspended.
@@ -54,8 +28,8 @@ fn times(world: &SlurmWorld) -> (Vec<Option<u64>>, Vec<Option<u64>>, u64) {
 #[test]
 fn a_suspended_job_goes_on_when_the_one_for_which_it_made_way_has_ended() {
     // The first has run for 100 s when it is suspended for 50 s; nobody else gets what it holds.
-    let low = job(0, (0, 200, 300, [4, 2]));
-    let jobs = vec![low, job(1, (97, 50, 60, [3, 2])), job(0, (98, 10, 60, [1, 0]))];
+    let low = SlurmJob::new(0, (0, 200, 300, [4, 2]));
+    let jobs = vec![low, SlurmJob::new(1, (97, 50, 60, [3, 2])), SlurmJob::new(0, (98, 10, 60, [1, 0]))];
     let (starts, ends, suspended) = times(&world(jobs));
     assert_eq!(starts[..2], [Some(3), Some(98)]);
     assert_eq!(ends[..2], [Some(253), Some(148)]);
@@ -65,7 +39,7 @@ fn a_suspended_job_goes_on_when_the_one_for_which_it_made_way_has_ended() {
 
 #[test]
 fn memory_of_suspended_jobs_stays_held() {
-    let jobs = vec![job(0, (0, 200, 300, [4, 3])), job(1, (98, 50, 60, [1, 2]))];
+    let jobs = vec![SlurmJob::new(0, (0, 200, 300, [4, 3])), SlurmJob::new(1, (98, 50, 60, [1, 2]))];
     let (starts, _, suspended) = times(&world(jobs));
     assert_eq!((starts, suspended), (vec![Some(3), Some(204)], 0));
 }
@@ -73,7 +47,7 @@ fn memory_of_suspended_jobs_stays_held() {
 #[test]
 fn a_time_limit_does_not_run_while_a_job_is_suspended() {
     // It would end at the sweep at 90 s, and is suspended from 61 s to 111 s.
-    let jobs = vec![job(0, (0, 1000, 60, [4, 0])), job(1, (50, 50, 60, [4, 0]))];
+    let jobs = vec![SlurmJob::new(0, (0, 1000, 60, [4, 0])), SlurmJob::new(1, (50, 50, 60, [4, 0]))];
     let (starts, ends, _) = times(&world(jobs));
     let begin = starts[1].unwrap();
     assert!((50..70).contains(&begin), "{begin}");
@@ -84,8 +58,8 @@ fn a_time_limit_does_not_run_while_a_job_is_suspended() {
 fn as_little_is_lent_as_suffices() {
     // Of two partitions below, only jobs of the lowest are suspended.
     let tiers = [-1, 0, 1].map(|tier| Partition { tier, ..Partition::default() });
-    let (low, middle) = (job(0, (0, 500, 600, [2, 0])), job(1, (0, 500, 600, [2, 0])));
-    let of = |cpus: u64| job(2, (98, 50, 60, [cpus, 0]));
+    let (low, middle) = (SlurmJob::new(0, (0, 500, 600, [2, 0])), SlurmJob::new(1, (0, 500, 600, [2, 0])));
+    let of = |cpus: u64| SlurmJob::new(2, (98, 50, 60, [cpus, 0]));
     let all = |cpus: u64| {
         times(&SlurmWorld { partitions: tiers.to_vec(), ..world(vec![low.clone(), middle.clone(), of(cpus)]) })
     };
@@ -97,9 +71,10 @@ fn as_little_is_lent_as_suffices() {
 
 #[test]
 fn with_preemption_by_qos_jobs_come_before_those_that_they_may_preempt() {
-    let of_qos = |qos: Option<usize>, partition: usize| SlurmJob { qos, ..job(partition, (1, 60, 60, [4, 0])) };
+    let of_qos =
+        |qos: Option<usize>, partition: usize| SlurmJob { qos, ..SlurmJob::new(partition, (1, 60, 60, [4, 0])) };
     // All wait for the first job, which nobody may preempt. The second partition has the higher tier.
-    let first = job(0, (0, 100, 120, [4, 0]));
+    let first = SlurmJob::new(0, (0, 100, 120, [4, 0]));
     let jobs = vec![first, of_qos(Some(0), 1), of_qos(Some(1), 0)];
     let of_type = |preempt_type| {
         let options = SlurmOptions {
@@ -123,9 +98,9 @@ fn a_job_without_licences_is_passed_over_and_backfill_plans_with_bf_licenses() {
     // none, would keep the second from its CPUs at the limit's end.
     let with = |licence: u64, job: SlurmJob| SlurmJob { licences: [licence, 0], ..job };
     let jobs = vec![
-        with(1, job(0, (0, 500, 600, [1, 0]))),
-        with(1, job(0, (5, 60, 60, [4, 0]))),
-        with(0, job(0, (6, 1200, 1200, [1, 0]))),
+        with(1, SlurmJob::new(0, (0, 500, 600, [1, 0]))),
+        with(1, SlurmJob::new(0, (5, 60, 60, [4, 0]))),
+        with(0, SlurmJob::new(0, (6, 1200, 1200, [1, 0]))),
     ];
     let of = |bf_licenses: bool| {
         let options = SlurmOptions { bf_licenses, ..SlurmOptions::default() };

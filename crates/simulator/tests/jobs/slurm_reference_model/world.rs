@@ -81,6 +81,24 @@ pub(crate) struct SlurmJob {
     pub(crate) reservation: Option<usize>,
 }
 
+impl SlurmJob {
+    /// A job of user 0 in a partition, by submission, run time, limit, CPUs and memory.
+    pub(crate) fn new(partition: usize, (submit, run, asked, amounts): (u64, u64, u64, [u64; 2])) -> SlurmJob {
+        SlurmJob {
+            submit,
+            run,
+            asked: Some(asked),
+            user: 0,
+            partitions: vec![partition],
+            amounts,
+            nodes: None,
+            qos: None,
+            licences: [0, 0],
+            reservation: None,
+        }
+    }
+}
+
 /// Nodes that are closed for a time, in seconds.
 #[derive(Clone, Debug)]
 pub(crate) struct ClosedNodes {
@@ -124,6 +142,25 @@ pub(crate) struct SlurmWorld {
     pub(crate) jobs: Vec<SlurmJob>,
     pub(crate) order: OrderBy,
     pub(crate) options: SlurmOptions,
+}
+
+impl SlurmWorld {
+    /// One node of four CPUs and memory 4 in all partitions, and no limits; jobs in the order of submission.
+    pub(crate) fn of_one_node(partitions: Vec<Partition>, jobs: Vec<SlurmJob>, options: SlurmOptions) -> SlurmWorld {
+        SlurmWorld {
+            groups: vec![NodeGroup { count: 1, has: [4, 4], properties: vec![] }],
+            partitions,
+            accounts: Default::default(),
+            qos: Default::default(),
+            preempted: Default::default(),
+            reservations: Vec::new(),
+            outages: Vec::new(),
+            licences: [0, 0],
+            jobs,
+            order: OrderBy::Fifo,
+            options,
+        }
+    }
 }
 
 /// The partitions in which a job may be: those that admit it, of the highest tier first.
