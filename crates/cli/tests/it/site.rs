@@ -12,6 +12,10 @@ const DUMP: &str = "Cluster - 'lab':Fairshare=1\nParent - 'root'\nAccount - 'phy
     Parent - 'physics'\nUser - 'user1':DefaultAccount='physics':Fairshare=3\n";
 const QOS: &str = "Name|Priority|MaxTRESPU|\nnormal|0||\nlong|0|cpu=8|\n";
 
+/// One run under Slurm's scheduler.
+const STUDY: [&str; 12] =
+    ["study", "sacct.txt", "--site", "lab", "--scheduler", "slurm", "--policy", "fifo", "--repeat", "1", "--out", "r"];
+
 fn folder() -> TestFolder {
     let folder = TestFolder::with("slurm.conf", CONF);
     for (name, text) in [("nodes.conf", NODES), ("lab.cfg", DUMP), ("qos.txt", QOS), ("log.swf", SWF)] {
@@ -288,21 +292,7 @@ fn what_is_odd_in_a_site_s_files_is_reported_with_its_line() {
         DEPENDENT
             .replace("|physics|main|COMPLETED|2026-01-05T08:00:02", "|physics|ghost|COMPLETED|2026-01-05T08:00:02"),
     );
-    let study = [
-        "study",
-        "sacct.txt",
-        "--site",
-        "lab",
-        "--scheduler",
-        "slurm",
-        "--policy",
-        "fifo",
-        "--repeat",
-        "1",
-        "--out",
-        "r",
-    ];
-    let notes = folder.run(&study).assert_succeeds().stderr.replace("\n       ", " ");
+    let notes = folder.run(&STUDY).assert_succeeds().stderr.replace("\n       ", " ");
     let note =
         "1 jobs are in queues that the cluster file does not define (ghost); they may use all machines, without limits";
     assert!(notes.contains(note), "{notes}");
@@ -395,22 +385,7 @@ fn jobs_of_a_qos_preempt_those_of_another() {
         "JobIDRaw|User|Account|Partition|QOS|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|ReqTRES|AllocTRES\n";
     let low = (1..4).map(|id| row(id, "user1", "low", 1, 600)).collect::<String>();
     folder.write("sacct.txt", [header, &low, &row(4, "user2", "urgent", 50, 60)].concat());
-    let study = [
-        "study",
-        "sacct.txt",
-        "--site",
-        "lab",
-        "--scheduler",
-        "slurm",
-        "--policy",
-        "fifo",
-        "--tasks-csv",
-        "--repeat",
-        "1",
-        "--out",
-        "r",
-    ];
-    let output = folder.run(&study).assert_succeeds();
+    let output = folder.run(&[&STUDY[..], &["--tasks-csv"]].concat()).assert_succeeds();
     // It is requeued at 51 s, and can start again 121 s later; the pass after its end is 3 s after the one before.
     assert_eq!(waits(&folder, "r/tasks-fifo"), [172.0, 1.0, 1.0, 4.0]);
     let record = folder.json("r/summary.json");
