@@ -42,8 +42,12 @@ impl Placements {
 
     /// Makes one entry of all those of a machine.
     pub(crate) fn merge(&mut self) {
+        if self.iter().is_sorted_by(|(a, _), (b, _)| a < b) {
+            return;
+        }
         let mut all: Vec<(u32, u32)> = self.iter().collect();
-        all.sort_unstable();
+        // They come in runs of ascending machines, which this sort merges.
+        all.sort();
         let of_sizes = std::mem::take(&mut self.of_sizes);
         *self = Placements { last: self.last, of_sizes, ..Placements::default() };
         all.into_iter().for_each(|(machine, chunks)| self.add(machine, chunks));

@@ -130,8 +130,11 @@ impl<'a> Engine<'a> {
         policy: &mut dyn Policy,
     ) -> Result<(), SimulationError> {
         let begin = now.nanos();
-        let kept = self.outlook.take().and_then(|outlook| outlook.at(self, begin));
-        let mut outlook = kept.unwrap_or_else(|| Outlook::new(self, begin));
+        for (_, _, slot) in self.ends.range(..(begin.saturating_add(1), 0, 0)) {
+            self.jobs_on_nodes.note_change(&self.running[*slot as usize].held);
+        }
+        let mut outlook = self.outlook.take().unwrap_or_else(|| Outlook::new(self));
+        outlook.move_to(self, begin);
         let result = self.walk_with(now, candidates, &mut outlook, policy);
         self.outlook = Some(outlook);
         result
@@ -175,7 +178,7 @@ impl<'a> Engine<'a> {
                 }
                 let preempted = if start <= begin { self.preempt_for_plan(now, (row, at), &mut space) } else { None };
                 if preempted.is_some() {
-                    *outlook = Outlook::new(self, begin);
+                    outlook.forget(self);
                 }
                 let (is_now, held) = (start <= begin && preempted.is_none(), preempted.unwrap_or(held));
                 if is_now {
@@ -185,7 +188,7 @@ impl<'a> Engine<'a> {
                     }
                     let (at, slot) = self.start(now, row, held, Activity::Backfill)?;
                     match self.preemption.suspends() {
-                        true => *outlook = Outlook::new(self, begin),
+                        true => outlook.forget(self),
                         false => outlook.started(self, at, row, slot),
                     }
                     candidates.less_is_free();
@@ -320,7 +323,8 @@ impl<'a> Engine<'a> {
             // On the same nodes it can start at the same time.
             let known = last.take().filter(|(of, _)| *of == nodes).map(|(_, result)| result);
             let result = known.unwrap_or_else(|| {
-                let starts = fits.then(|| self.nodes.choose(kind, &nodes)).flatten().map(|held| (now, held));
+                let starts = if fits { outlook.start_now(self, kind, chunks, &nodes) } else { None };
+                let starts = starts.map(|held| (now, held));
                 starts.or_else(|| match preemptable.is_empty() && lenders.is_empty() {
                     true => outlook.later_start(self, kind, chunks, &nodes),
                     false => self.start_without(now, kind, (&preemptable, &lenders), &nodes),

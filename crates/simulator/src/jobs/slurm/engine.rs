@@ -18,6 +18,7 @@ use super::attempts::attempts;
 use super::charges::Charges;
 use super::clocks::{Clocks, tick_before};
 use super::closed_nodes::ClosedNodes;
+use super::jobs_on_nodes::JobsOnNodes;
 use super::node_set::NodeSet;
 use super::nodes::Nodes;
 use super::options::SlurmOptions;
@@ -50,10 +51,11 @@ pub(in crate::jobs) struct Engine<'a> {
     pub(super) unused: Vec<u32>,
     /// Running jobs by their expected end and row, with their slots.
     pub(super) ends: BTreeSet<(u64, u32, u32)>,
+    pub(super) jobs_on_nodes: JobsOnNodes,
     pub(super) events: EventQueue<Event>,
     /// How often a job has started, ended or given its nodes back.
     pub(super) changes: u64,
-    /// That of the last run of backfill.
+    /// Kept from one run of backfill to the next.
     pub(super) outlook: Option<Outlook<'a>>,
     pub(super) closed: ClosedNodes,
     pub(super) preemption: Preemption,
@@ -170,6 +172,7 @@ impl<'a> Engine<'a> {
             running: Vec::new(),
             unused: Vec::new(),
             ends: BTreeSet::new(),
+            jobs_on_nodes: JobsOnNodes::new(site.len()),
             events: EventQueue::new(),
             changes: 0,
             outlook: None,

@@ -10,6 +10,8 @@ mod choice;
 mod clocks;
 mod closed_nodes;
 mod engine;
+mod freed_chunks;
+mod jobs_on_nodes;
 mod main_pass;
 mod node_set;
 mod node_space;

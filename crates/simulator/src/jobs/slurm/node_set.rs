@@ -46,6 +46,11 @@ impl NodeSet {
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
     }
 
+    /// Inserts what the other set has.
+    pub(super) fn add_all(&mut self, other: &NodeSet) {
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+    }
+
     /// Removes what the other set has.
     pub(super) fn remove_all(&mut self, other: &NodeSet) {
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
@@ -81,17 +86,55 @@ impl NodeSet {
         (from as usize / 64..(to as usize).div_ceil(64)).map(bits).sum()
     }
 
+    /// Inserts what a sparse set has.
+    pub(super) fn insert_all(&mut self, nodes: &SparseNodes) {
+        nodes.words.iter().for_each(|(at, word)| self.words[*at as usize] |= word);
+    }
+
+    /// In ascending order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words.iter().enumerate().flat_map(|(at, word)| bits(at, *word))
+    }
+
     /// The nodes that are in both sets, in ascending order.
     pub(super) fn iter_both<'s>(&'s self, other: &'s NodeSet) -> impl Iterator<Item = u32> + 's {
-        self.words.iter().zip(&other.words).enumerate().flat_map(|(at, (a, b))| {
-            let mut rest = a & b;
-            std::iter::from_fn(move || {
-                (rest != 0).then(|| {
-                    let bit = rest.trailing_zeros();
-                    rest &= rest - 1;
-                    at as u32 * 64 + bit
-                })
-            })
-        })
+        self.words.iter().zip(&other.words).enumerate().flat_map(|(at, (a, b))| bits(at, a & b))
     }
+}
+
+/// A set of few nodes, or of nodes close to one another: the words of a bit map that are not zero.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SparseNodes {
+    words: Vec<(u32, u64)>,
+}
+
+impl SparseNodes {
+    /// Fastest for ascending nodes.
+    pub(super) fn new(nodes: impl Iterator<Item = u32>) -> SparseNodes {
+        let mut words: Vec<(u32, u64)> = Vec::new();
+        for node in nodes {
+            let (at, bit) = (node / 64, 1 << (node % 64));
+            match words.last_mut() {
+                Some(last) if last.0 == at => last.1 |= bit,
+                _ => words.push((at, bit)),
+            }
+        }
+        SparseNodes { words }
+    }
+
+    /// Its nodes that are also in another set.
+    pub(super) fn iter_both<'s>(&'s self, other: &'s NodeSet) -> impl Iterator<Item = u32> + 's {
+        self.words.iter().flat_map(|(at, word)| bits(*at as usize, word & other.words[*at as usize]))
+    }
+}
+
+/// The numbers of a word's bits.
+fn bits(word: usize, mut rest: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        (rest != 0).then(|| {
+            let bit = rest.trailing_zeros();
+            rest &= rest - 1;
+            word as u32 * 64 + bit
+        })
+    })
 }

@@ -110,6 +110,19 @@ impl<'a> Nodes<'a> {
         self.note_free(node);
     }
 
+    /// Makes a node as it is in others of the same site.
+    pub(super) fn copy_node(&mut self, others: &Nodes<'_>, node: u32) {
+        let own = node as usize * self.width..(node as usize + 1) * self.width;
+        self.free_processors -= self.processors_on(node);
+        self.free[own.clone()].copy_from_slice(&others.free[own.clone()]);
+        if !self.owed.is_empty() {
+            self.owed[own.clone()].copy_from_slice(&others.owed[own]);
+        }
+        self.jobs[node as usize] = others.jobs[node as usize];
+        self.free_processors += self.processors_on(node);
+        self.note_free(node);
+    }
+
     /// Sets how much of a resource is free on a node.
     pub(super) fn set_free(&mut self, node: u32, resource: usize, amount: u64) {
         self.free_processors -= self.processors_on(node);

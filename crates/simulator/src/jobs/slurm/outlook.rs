@@ -3,7 +3,7 @@
 //! Ends are taken in groups: those of 30 s, then of twice the time, and so on. After each group a job is tried. A run of
 //! backfill tests hundreds of jobs against the same ends, and most of them differ only in how many chunks they have or
 //! which nodes are reserved. So what each end adds, node by node, is computed once for all jobs of equal chunks
-//! ([`Future`]), and a test adds up what lies on its nodes.
+//! ([`FreedChunks`]), and a test adds up what lies on its nodes.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,11 @@ use super::super::kind::Kind;
 use super::super::machine_state::Placements;
 use super::choice::{Candidate, choose};
 use super::engine::{Engine, SECOND};
+use super::freed_chunks::FreedChunks;
 use super::node_set::NodeSet;
 use super::nodes::Nodes;
 use super::options::SlurmOptions;
+use super::running::Running;
 
 /// The first groups of ends span so much time.
 pub(super) const FIRST_GROUP: u64 = 30 * SECOND;
@@ -29,20 +31,27 @@ pub(super) struct End {
 }
 
 /// The ends of running jobs in the order of time, and what they leave free.
-///
-/// It is kept from one run of backfill to the next if no job has started or ended between them.
 pub(super) struct Outlook<'a> {
     now: u64,
-    /// Of what it was made: how often jobs had started and ended.
+    /// Of what the ends and the results are: how often jobs had started and ended.
     changes: u64,
     /// Made when first asked for.
-    ends: Option<Vec<End>>,
+    ends: Option<Ends>,
     /// By number of equal chunks, if asked for.
-    futures: Vec<Option<Future<'a>>>,
-    /// The nodes of the job that is tested.
-    chosen: NodeSet,
+    freed: Vec<Option<FreedChunks>>,
+    /// How many of them there are.
+    freed_len: usize,
+    /// To compute them.
+    scratch: Nodes<'a>,
     /// Results of tests.
     known: HashMap<Test, Option<LaterStart>>,
+}
+
+/// The expected ends in the order of time.
+struct Ends {
+    all: Vec<End>,
+    /// By slot: the place of its end.
+    place: Vec<u32>,
 }
 
 /// What the result of a test depends on: the number of equal chunks, how many there are, and the nodes.
@@ -54,67 +63,45 @@ type LaterStart = (u64, Placements);
 /// So many results are kept at most.
 const MOST_KNOWN: usize = 1 << 12;
 
-/// What ends add for jobs of equal chunks.
-struct Future<'a> {
-    /// The nodes after as many ends as `until` has entries.
-    nodes: Nodes<'a>,
-    now: NodeStates,
-    gains: Vec<Gain>,
-    /// By end: where its gains end.
-    until: Vec<usize>,
-    /// The nodes after `moved` ends.
-    after: NodeStates,
-    moved: usize,
-}
-
-/// What an end adds on a node.
-#[derive(Clone, Copy)]
-struct Gain {
-    node: u32,
-    chunks: u32,
-    processors: u64,
-}
-
-/// What is free, by node.
-#[derive(Clone)]
-struct NodeStates {
-    /// How many chunks fit.
-    chunks: Vec<u32>,
-    processors: Vec<u64>,
-    /// How many jobs a node has; empty unless it matters.
-    jobs: Vec<u32>,
-    /// Nodes on which a chunk fits.
-    with_room: NodeSet,
-}
+/// For so many sizes of chunks it is kept what is free at most.
+const MOST_FREED: usize = 64;
 
 impl<'a> Outlook<'a> {
-    pub(super) fn new(engine: &Engine<'a>, now: u64) -> Outlook<'a> {
+    pub(super) fn new(engine: &Engine<'a>) -> Outlook<'a> {
         Outlook {
-            now,
+            now: 0,
             changes: engine.changes,
             ends: None,
-            futures: Vec::new(),
-            chosen: NodeSet::empty(engine.nodes.len()),
+            freed: Vec::new(),
+            freed_len: 0,
+            scratch: engine.nodes.clone(),
             known: HashMap::new(),
         }
     }
 
-    /// The same outlook at a later instant, if nothing has changed since and no job is beyond its expected end: such
-    /// jobs are expected to end ever later.
-    pub(super) fn at(self, engine: &Engine<'a>, now: u64) -> Option<Outlook<'a>> {
+    /// Goes to a later instant. Ends and results are kept if nothing has changed since and no job is beyond its expected end:
+    /// such jobs are expected to end ever later.
+    pub(super) fn move_to(&mut self, engine: &Engine<'a>, now: u64) {
         let is_late = engine.ends.first().is_some_and(|(end, ..)| *end <= now);
-        (self.changes == engine.changes && !is_late).then_some(Outlook { now, ..self })
+        if self.changes != engine.changes || is_late {
+            self.forget(engine);
+        }
+        self.now = now;
+    }
+
+    /// Notes that jobs have started or ended, or are expected to end at other times.
+    pub(super) fn forget(&mut self, engine: &Engine<'a>) {
+        self.changes = engine.changes;
+        self.known.clear();
+        self.ends = None;
     }
 
     /// Notes that a job has started now, with its expected end.
     pub(super) fn started(&mut self, engine: &Engine<'a>, at: u64, row: u32, slot: u32) {
         self.changes = engine.changes;
         self.known.clear();
-        self.futures.clear();
         if let Some(ends) = &mut self.ends {
-            let end = End { at, row, slot };
-            let place = ends.partition_point(|other| *other < end);
-            ends.insert(place, end);
+            ends.insert(End { at, row, slot });
         }
     }
 
@@ -149,40 +136,145 @@ impl<'a> Outlook<'a> {
         if engine.nodes.chunks_when_empty(kind, nodes) < u128::from(wanted) {
             return None;
         }
-        let ends = self.ends.get_or_insert_with(|| expected_ends(engine, self.now));
-        let chunks = chunks as usize;
-        if self.futures.len() <= chunks {
-            self.futures.resize_with(chunks + 1, || None);
+        self.update_freed(engine, kind, chunks as usize);
+        let freed = self.freed[chunks as usize].as_ref()?;
+        let ends = self.ends.get_or_insert_with(|| Ends::new(expected_ends(engine, self.now)));
+        let fitting = freed.now_on(nodes);
+        let taken = ends.take(engine, freed, nodes, (fitting, wanted))?;
+        ends.choose(engine, kind, freed, nodes, taken).map(|(start, held)| (start.unwrap_or(self.now), held))
+    }
+
+    /// On which of these nodes a job starts now, if it fits.
+    pub(super) fn start_now(
+        &mut self,
+        engine: &Engine<'a>,
+        kind: &Kind,
+        chunks: u32,
+        nodes: &NodeSet,
+    ) -> Option<Placements> {
+        if !engine.nodes.has_processors(kind) {
+            return None;
         }
-        let future = self.futures[chunks].get_or_insert_with(|| Future::new(engine, kind));
-        let mut fitting: u64 =
-            nodes.iter_both(&future.now.with_room).map(|node| u64::from(future.now.chunks[node as usize])).sum();
+        self.update_freed(engine, kind, chunks as usize);
+        self.freed[chunks as usize].as_ref()?.choose_now(engine, kind, nodes)
+    }
+
+    /// Computes anew what has changed for jobs of a size of chunks.
+    fn update_freed(&mut self, engine: &Engine<'a>, kind: &Kind, chunks: usize) {
+        if self.freed.len() <= chunks {
+            self.freed.resize_with(chunks + 1, || None);
+        }
+        if self.freed[chunks].is_none() {
+            if self.freed_len == MOST_FREED {
+                self.freed.iter_mut().for_each(|freed| *freed = None);
+                self.freed_len = 0;
+            }
+            self.freed_len += 1;
+        }
+        let freed = self.freed[chunks].get_or_insert_with(|| FreedChunks::new(engine.nodes.len()));
+        freed.update(engine, kind, self.now, &mut self.scratch);
+    }
+}
+
+impl Ends {
+    fn new(all: Vec<End>) -> Ends {
+        let mut ends = Ends { all, place: Vec::new() };
+        ends.find_places(0);
+        ends
+    }
+
+    /// Notes the places of those from one on.
+    fn find_places(&mut self, from: usize) {
+        for (place, end) in self.all.iter().enumerate().skip(from) {
+            let slot = end.slot as usize;
+            if self.place.len() <= slot {
+                self.place.resize(slot + 1, 0);
+            }
+            self.place[slot] = place as u32;
+        }
+    }
+
+    fn insert(&mut self, end: End) {
+        let place = self.all.partition_point(|other| *other < end);
+        self.all.insert(place, end);
+        self.find_places(place);
+    }
+
+    /// The first end from a place on that has one of these nodes, and how many chunks it adds on them.
+    fn next(&self, engine: &Engine<'_>, freed: &FreedChunks, nodes: &NodeSet, from: usize) -> Option<(usize, u64)> {
+        let of = |at: usize| {
+            let slot = self.all[at].slot;
+            let mut met = engine.jobs_on_nodes.of(slot).iter_both(nodes).peekable();
+            met.peek()?;
+            let adds = |node: u32| freed.added(node).iter().find(|added| added.slot == slot);
+            Some((at, met.filter_map(adds).map(|own| u64::from(own.chunks)).sum()))
+        };
+        (from..self.all.len()).find_map(of)
+    }
+
+    /// Takes ends away, group by group, until a job fits on these nodes. Returns the place of the next one; `None` if it never
+    /// fits.
+    fn take(
+        &self,
+        engine: &Engine<'_>,
+        freed: &FreedChunks,
+        nodes: &NodeSet,
+        (mut fitting, wanted): (u64, u64),
+    ) -> Option<usize> {
         let mut window = FIRST_GROUP;
         let mut group: Option<(u64, usize)> = None;
         let mut taken = 0;
         loop {
-            let next = (taken..ends.len()).find_map(|at| Some((at, future.gain_on(engine, kind, ends, at, nodes)?)));
+            let next = self.next(engine, freed, nodes, taken);
             if let Some((first, size)) = group {
-                let goes_on = next.is_some_and(|(at, _)| ends[at].at <= first.saturating_add(window));
+                let goes_on = next.is_some_and(|(at, _)| self.all[at].at <= first.saturating_add(window));
                 if !goes_on || size == LARGEST_GROUP {
                     group = None;
                     window = next_window(&engine.options, window);
                     if fitting >= wanted {
-                        break;
+                        return Some(taken);
                     }
                 }
             }
-            let (at, gain) = next?;
-            let (first, size) = group.unwrap_or((ends[at].at / FIRST_GROUP * FIRST_GROUP, 0));
+            let (at, chunks) = next?;
+            let (first, size) = group.unwrap_or((self.all[at].at / FIRST_GROUP * FIRST_GROUP, 0));
             group = Some((first, size + 1));
             taken = at + 1;
-            fitting += gain;
+            fitting += chunks;
         }
-        let held = future.choose(kind, nodes, taken, engine.nodes.least_loaded)?;
-        held.iter().for_each(|(node, _)| self.chosen.insert(node));
-        let last = (0..taken).rev().find(|at| future.gains_of(*at).iter().any(|gain| self.chosen.contains(gain.node)));
-        held.iter().for_each(|(node, _)| self.chosen.remove(node));
-        Some((last.map_or(self.now, |at| ends[at].at), held))
+    }
+
+    /// Where a job is put on these nodes after so many ends, and the last of these that had one of its nodes.
+    fn choose(
+        &self,
+        engine: &Engine<'_>,
+        kind: &Kind,
+        freed: &FreedChunks,
+        nodes: &NodeSet,
+        taken: usize,
+    ) -> Option<(Option<u64>, Placements)> {
+        let busy_first = engine.options.bf_busy_nodes;
+        let place = |slot: u32| self.place[slot as usize] as usize;
+        let mut ended = NodeSet::empty(engine.nodes.len());
+        self.all[..taken].iter().for_each(|end| ended.insert_all(engine.jobs_on_nodes.of(end.slot)));
+        // Nodes on which nothing can be need not be looked at.
+        let mut with_room = freed.with_room().clone();
+        with_room.add_all(&ended);
+        let candidate = |node: u32| {
+            let (mut chunks, mut processors) = (freed.now(node), engine.nodes.processors_on(node));
+            let mut jobs = engine.nodes.jobs_on(node);
+            let added = if ended.contains(node) { freed.added(node) } else { &[] };
+            for added in added.iter().filter(|added| place(added.slot) < taken) {
+                chunks += added.chunks;
+                processors += added.processors;
+                jobs -= 1;
+            }
+            Candidate { node, chunks, processors, weight: u8::from(busy_first && jobs == 0) }
+        };
+        let held = choose(kind, nodes.iter_both(&with_room), candidate, engine.nodes.least_loaded)?;
+        let of_held = held.iter().flat_map(|(node, _)| freed.added(node)).map(|added| place(added.slot));
+        let last = of_held.filter(|place| *place < taken).max();
+        Some((last.map(|last| self.all[last].at), held))
     }
 }
 
@@ -194,14 +286,11 @@ pub(super) fn next_window(options: &SlurmOptions, window: u64) -> u64 {
     }
 }
 
-/// The ends of running jobs. A job beyond its limit ends when it is killed at the latest, or at once.
+/// The ends of running jobs in their order. A job beyond its limit ends when it is killed at the latest, or at once.
 pub(super) fn expected_ends(engine: &Engine<'_>, now: u64) -> Vec<End> {
-    let options = &engine.options;
-    let grace = options.over_time_limit.unwrap_or_default().nanos() + options.kill_wait.nanos();
-    let end = |&(at, row, slot): &(u64, u32, u32)| End { at, row, slot };
-    let late = engine.ends.range(..(now.saturating_add(1), 0, 0)).map(end);
-    let mut late: Vec<End> = late.map(|e| End { at: e.at.saturating_add(grace).max(now + SECOND), ..e }).collect();
-    let others = engine.ends.range((now.saturating_add(1), 0, 0)..).map(end);
+    let late = engine.ends.range(..(now.saturating_add(1), 0, 0)).map(|(.., slot)| engine.expected_end(*slot, now));
+    let mut late: Vec<End> = late.collect();
+    let others = engine.ends.range((now.saturating_add(1), 0, 0)..).map(|&(at, row, slot)| End { at, row, slot });
     if late.is_empty() {
         return others.collect();
     }
@@ -211,89 +300,12 @@ pub(super) fn expected_ends(engine: &Engine<'_>, now: u64) -> Vec<End> {
     late
 }
 
-impl NodeStates {
-    /// Adds what an end adds, or takes it back.
-    #[inline]
-    fn change(&mut self, gain: &Gain, has_ended: bool) {
-        let node = gain.node as usize;
-        let new = |old: u64, change: u64| if has_ended { old + change } else { old - change };
-        self.chunks[node] = new(self.chunks[node].into(), gain.chunks.into()) as u32;
-        self.processors[node] = new(self.processors[node], gain.processors);
-        match self.chunks[node] > 0 {
-            true => self.with_room.insert(gain.node),
-            false => self.with_room.remove(gain.node),
-        }
-        if let Some(jobs) = self.jobs.get_mut(node) {
-            *jobs = if has_ended { *jobs - 1 } else { *jobs + 1 };
-        }
-    }
-}
-
-impl<'a> Future<'a> {
-    fn new(engine: &Engine<'a>, kind: &Kind) -> Future<'a> {
-        let nodes = engine.nodes.clone();
-        let all = || 0..nodes.len() as u32;
-        let jobs =
-            if engine.options.bf_busy_nodes { all().map(|node| nodes.jobs_on(node)).collect() } else { Vec::new() };
-        let chunks: Vec<u32> = all().map(|node| nodes.any_chunks_on(kind, node)).collect();
-        let mut with_room = NodeSet::empty(nodes.len());
-        all().filter(|node| chunks[*node as usize] > 0).for_each(|node| with_room.insert(node));
-        let processors = all().map(|node| nodes.processors_on(node)).collect();
-        let now = NodeStates { chunks, processors, jobs, with_room };
-        let after = now.clone();
-        Future { nodes, now, gains: Vec::new(), until: Vec::new(), after, moved: 0 }
-    }
-
-    /// How many chunks an end adds on these nodes; `None` if it has none of them.
-    fn gain_on(&mut self, engine: &Engine<'_>, kind: &Kind, ends: &[End], at: usize, nodes: &NodeSet) -> Option<u64> {
-        while self.until.len() <= at {
-            self.take_away(engine, kind, ends[self.until.len()].slot);
-        }
-        // Without a branch: which of them lie there is hard to predict.
-        let (mut met, mut chunks) = (0, 0);
-        for gain in self.gains_of(at) {
-            let is_there = u64::from(nodes.contains(gain.node));
-            met += is_there;
-            chunks += u64::from(gain.chunks) * is_there;
-        }
-        (met > 0).then_some(chunks)
-    }
-
-    /// Takes the next job to end away from the nodes.
-    fn take_away(&mut self, engine: &Engine<'_>, kind: &Kind, slot: u32) {
-        let job = &engine.running[slot as usize];
-        let its_kind = engine.jobs.kind_of(job.row);
-        for (node, chunks) in job.held.iter() {
-            let before = (self.nodes.any_chunks_on(kind, node), self.nodes.processors_on(node));
-            self.nodes.give_on(its_kind, node, chunks);
-            let chunks = self.nodes.any_chunks_on(kind, node) - before.0;
-            let processors = self.nodes.processors_on(node) - before.1;
-            self.gains.push(Gain { node, chunks, processors });
-        }
-        self.until.push(self.gains.len());
-    }
-
-    /// What an end that has been looked at adds.
-    fn gains_of(&self, at: usize) -> &[Gain] {
-        let from = at.checked_sub(1).map_or(0, |before| self.until[before]);
-        &self.gains[from..self.until[at]]
-    }
-
-    /// Where a job is put on these nodes after so many ends.
-    fn choose(&mut self, kind: &Kind, nodes: &NodeSet, ends: usize, least_loaded: bool) -> Option<Placements> {
-        let place = |ends: usize| ends.checked_sub(1).map_or(0, |last| self.until[last]);
-        let after = &mut self.after;
-        let from = place(self.moved);
-        self.gains[from..place(ends).max(from)].iter().for_each(|gain| after.change(gain, true));
-        // The test before took more ends away.
-        self.gains[place(ends).min(from)..from].iter().for_each(|gain| after.change(gain, false));
-        self.moved = ends;
-        let candidate = |node: u32| {
-            let at = node as usize;
-            let is_idle = after.jobs.get(at) == Some(&0);
-            let (chunks, processors) = (after.chunks[at], after.processors[at]);
-            Candidate { node, chunks, processors, weight: u8::from(is_idle) }
-        };
-        choose(kind, nodes.iter_both(&after.with_room), candidate, least_loaded)
+impl Engine<'_> {
+    /// When the running job of a slot is expected to end.
+    pub(super) fn expected_end(&self, slot: u32, now: u64) -> End {
+        let Running { row, expected, .. } = self.running[slot as usize];
+        let grace = self.options.over_time_limit.unwrap_or_default().nanos() + self.options.kill_wait.nanos();
+        let at = if expected > now { expected } else { expected.saturating_add(grace).max(now + SECOND) };
+        End { at, row, slot }
     }
 }

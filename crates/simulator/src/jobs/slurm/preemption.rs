@@ -295,6 +295,7 @@ impl<'a> Engine<'a> {
         self.changes += 1;
         self.ends.remove(&(job.expected, row, slot));
         job.expected = job.expected.min(latest);
+        self.jobs_on_nodes.note_change(&job.held);
         self.ends.insert((job.expected, row, slot));
         if end >= job.finish {
             return;

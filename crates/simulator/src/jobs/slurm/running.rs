@@ -91,6 +91,7 @@ impl<'a> Engine<'a> {
                     let job = &mut self.running[slot as usize];
                     (job.completing, job.expected) = (true, free);
                     self.ends.insert((free, job.row, slot));
+                    self.jobs_on_nodes.note_change(&job.held);
                     self.completing_until = now.nanos() + completing.min(wait).nanos();
                     self.events.push(Time::from_nanos(free), Event::Release(slot));
                     return false;
@@ -112,6 +113,7 @@ impl<'a> Engine<'a> {
     pub(super) fn release(&mut self, slot: u32) {
         let job = std::mem::take(&mut self.running[slot as usize]);
         self.unused.push(slot);
+        self.jobs_on_nodes.remove(slot, &job.held);
         self.nodes.give(self.kind(job.row), &job.held);
     }
 
@@ -192,6 +194,7 @@ impl<'a> Engine<'a> {
             self.running.push(Running::default());
             self.running.len() as u32 - 1
         });
+        self.jobs_on_nodes.add(slot, &job.held);
         self.running[slot as usize] = job;
         self.ends.insert((expected, row, slot));
         self.changes += 1;

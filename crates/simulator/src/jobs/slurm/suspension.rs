@@ -178,6 +178,7 @@ impl<'a> Engine<'a> {
         let job = &mut self.running[slot as usize];
         (job.expected, job.runs_out, job.finish) = (expected, runs_out, finish);
         (job.since, job.suspended, job.is_killed, job.id) = (now.nanos(), None, killed.is_some(), self.ids);
+        self.jobs_on_nodes.note_change(&job.held);
         self.ends.insert((expected, row, slot));
         self.finishes[row as usize] = finish;
         self.events.push(Time::from_nanos(finish), Event::End(slot, self.ids));
