@@ -3,6 +3,9 @@
 use super::super::machine_state::Placements;
 use super::node_set::{NodeSet, SparseNodes};
 
+/// So many changes a node are kept, on average.
+const MOST_CHANGED: usize = 8;
+
 /// The running jobs of each node. Jobs that complete and suspended ones are among them.
 #[derive(Clone, Debug)]
 pub(super) struct JobsOnNodes {
@@ -28,7 +31,7 @@ impl JobsOnNodes {
         if self.nodes.len() <= slot as usize {
             self.nodes.resize_with(slot as usize + 1, SparseNodes::default);
         }
-        self.nodes[slot as usize] = SparseNodes::new(held.iter().map(|(node, _)| node));
+        self.nodes[slot as usize].set(held.iter().map(|(node, _)| node));
         self.note_change(held);
     }
 
@@ -41,8 +44,7 @@ impl JobsOnNodes {
 
     /// Notes that jobs have come to a job's nodes or have left them, or that its expected end has changed.
     pub(super) fn note_change(&mut self, held: &Placements) {
-        // Then looking at all nodes takes no longer.
-        if self.changed.len() > self.jobs.len() {
+        if self.changed.len() > MOST_CHANGED * self.jobs.len() {
             self.before += self.changed.len() as u64;
             self.changed.clear();
         }

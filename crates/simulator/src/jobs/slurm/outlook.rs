@@ -39,7 +39,7 @@ pub(super) struct Outlook<'a> {
     ends: Option<Ends>,
     /// By number of equal chunks, if asked for.
     freed: Vec<Option<FreedChunks>>,
-    /// How many of them there are.
+    /// For how many.
     freed_len: usize,
     /// To compute them.
     scratch: Nodes<'a>,
@@ -63,8 +63,8 @@ type LaterStart = (u64, Placements);
 /// So many results are kept at most.
 const MOST_KNOWN: usize = 1 << 12;
 
-/// For so many sizes of chunks it is kept what is free at most.
-const MOST_FREED: usize = 64;
+/// What is free is kept for so many nodes at most, counted for each size of chunks: some 90 MB.
+const MOST_FREED: usize = 1 << 21;
 
 impl<'a> Outlook<'a> {
     pub(super) fn new(engine: &Engine<'a>) -> Outlook<'a> {
@@ -165,7 +165,7 @@ impl<'a> Outlook<'a> {
             self.freed.resize_with(chunks + 1, || None);
         }
         if self.freed[chunks].is_none() {
-            if self.freed_len == MOST_FREED {
+            if (self.freed_len + 1) * engine.nodes.len() > MOST_FREED {
                 self.freed.iter_mut().for_each(|freed| *freed = None);
                 self.freed_len = 0;
             }
