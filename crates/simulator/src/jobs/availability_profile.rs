@@ -1,5 +1,7 @@
 //! Free capacity of a machine over future time, given the reservations.
 
+use std::cmp::Ordering;
+
 use super::kind::{copies, fits};
 use super::step_function::StepFunction;
 
@@ -80,29 +82,41 @@ impl Profile {
         }
     }
 
-    /// Returns how many chunks fit throughout `length` from `from` on, and before which later start as many do.
-    pub(crate) fn copies(&self, from: u64, length: u64, chunk: &[u64]) -> (u128, u64) {
-        let first = self.steps.at(from);
-        let mut min_copies = copies(chunk, self.steps.step(first));
-        // The end of the last step with so few.
-        let mut until = self.steps.times().get(first + 1).copied().unwrap_or(u64::MAX);
-        for (i, &time) in self.steps.times().iter().enumerate().skip(first + 1) {
-            let on_step = copies(chunk, self.steps.step(i));
-            if time - from >= length {
-                if on_step < min_copies {
-                    until = until.min(time - length + 1);
-                    break;
-                }
-                // A later step matters no sooner.
-                if time - length >= until {
-                    break;
-                }
-            } else if on_step <= min_copies {
-                min_copies = on_step;
-                until = self.steps.times().get(i + 1).copied().unwrap_or(u64::MAX);
+    /// Returns how many chunks fit throughout `length` from `from` on.
+    pub(crate) fn copies_at(&self, from: u64, length: u64, chunk: &[u64]) -> u64 {
+        let (first, times) = (self.steps.at(from), self.steps.times());
+        let mut least = copies(chunk, self.steps.step(first)) as u64;
+        for (i, &time) in times.iter().enumerate().skip(first + 1) {
+            if least == 0 || time - from >= length {
+                break;
+            }
+            // Divisions take most of the time, and few steps need one.
+            if against(least, chunk, self.steps.step(i)) == Ordering::Less {
+                least = copies(chunk, self.steps.step(i)) as u64;
             }
         }
-        (min_copies, until)
+        least
+    }
+
+    /// Returns before which start later than `from` as many chunks fit throughout `length`, given how many fit from then on.
+    pub(crate) fn copies_until(&self, from: u64, length: u64, chunk: &[u64], fitting: u64) -> u64 {
+        let (first, times) = (self.steps.at(from), self.steps.times());
+        let end_of = |i: usize| times.get(i + 1).copied().unwrap_or(u64::MAX);
+        // The end of the last step with so few.
+        let mut until = end_of(first);
+        for (i, &time) in times.iter().enumerate().skip(first + 1) {
+            let is_in_time = time - from < length;
+            // A later step matters no sooner.
+            if !is_in_time && time - length >= until {
+                break;
+            }
+            match against(fitting, chunk, self.steps.step(i)) {
+                Ordering::Less => return until.min(time - length + 1),
+                Ordering::Equal if is_in_time => until = end_of(i),
+                _ => {}
+            }
+        }
+        until
     }
 
     /// Writes to `out` the minimum free amount of each resource over `length` from `from` on, as long as a chunk fits in
@@ -118,4 +132,18 @@ impl Profile {
         }
         fits(chunk, out)
     }
+}
+
+/// How the number of chunks that fit in the free amounts compares with another.
+#[inline]
+fn against(fitting: u64, chunk: &[u64], free: &[u64]) -> Ordering {
+    let mut order = Ordering::Greater;
+    for (c, f) in chunk.iter().zip(free).filter(|(c, _)| **c > 0) {
+        match f.checked_sub(c * fitting) {
+            None => return Ordering::Less,
+            Some(rest) if rest < *c => order = Ordering::Equal,
+            Some(_) => {}
+        }
+    }
+    order
 }

@@ -1,5 +1,6 @@
 //! The plan of conservative backfilling: a reservation for every waiting job, and the capacity that all of them leave free.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use evenhand_model::Time;
@@ -11,6 +12,8 @@ use super::kind::{Kind, copies, fits};
 use super::machine_profiles::MachineProfiles;
 use super::machine_state::Placements;
 use super::placement::{Placement, Scores};
+use super::release_log::ReleaseLog;
+use super::shortfall::Shortfall;
 use super::site::Site;
 use super::start_search::StartSearch;
 use super::uneven_chunks;
@@ -23,10 +26,8 @@ pub(super) struct Reservation {
     pub(super) held: Placements,
     /// The plan's count of releases when it was last looked for an earlier one.
     searched_at: u64,
-    /// How many equal chunks too few fitted then at any earlier start; 0 if that is unknown.
-    missing: u64,
-    /// What had been released until then, as [`Plan::released`] adds it up.
-    released: Vec<u128>,
+    /// Why it has no earlier one.
+    shortfall: Shortfall,
 }
 
 /// All reservations and the capacity that they leave free.
@@ -41,8 +42,8 @@ pub(super) struct Plan {
     scores: Scores,
     /// Number of times capacity was released.
     releases: u64,
-    /// How often that was on a machine, and by resource how much.
-    released: Vec<u128>,
+    /// What was released.
+    log: ReleaseLog,
     /// What a job holds, by group and resource.
     amounts: Vec<u64>,
     /// By class of machines: what is free throughout the time that is looked at.
@@ -52,10 +53,11 @@ pub(super) struct Plan {
 /// What a new reservation for a job of one chunk that has one must improve on.
 #[derive(Clone, Copy)]
 struct Earlier {
-    /// The start, which it must precede.
+    /// What its start must precede.
     than: u64,
     /// The machine, which is free of the job itself.
     on: u32,
+    start: u64,
     end: u64,
     searched_at: u64,
 }
@@ -72,7 +74,7 @@ impl Plan {
             by_start: BTreeSet::new(),
             scores: Scores::new(rule, site, width),
             releases: 0,
-            released: vec![0; width + 1],
+            log: ReleaseLog::new(width),
             amounts: vec![0; site.groups.len() * width],
             free: Vec::new(),
         }
@@ -97,29 +99,37 @@ impl Plan {
     pub(super) fn release_early(&mut self, site: &Site, kind: &Kind, held: &Placements, now: u64, expected: u64) {
         self.forget(now);
         self.give(site, kind, held, now, expected);
-        self.note_release(kind, held);
+        let (machines, chunks) = held.iter().fold((0, 0), |sum, (_, n)| (sum.0 + 1, sum.1 + u64::from(n)));
+        self.log.push(&kind.chunk, machines, chunks, now, expected);
+        for (_, chunks, chunk) in held.other_chunks(kind) {
+            self.log.push(chunk, 1, chunks.into(), now, expected);
+        }
+        self.note_release(held);
     }
 
-    /// Notes that what a job held was released.
-    fn note_release(&mut self, kind: &Kind, held: &Placements) {
+    /// Notes that capacity of the machines of a job was released.
+    fn note_release(&mut self, held: &Placements) {
         self.releases += 1;
         held.machines().for_each(|machine| self.machines.note_release(machine, self.releases));
-        for (_, chunks, chunk) in held.chunks(kind) {
-            self.released[0] += 1;
-            let amounts = self.released[1..].iter_mut().zip(chunk);
-            amounts.for_each(|(sum, amount)| *sum += u128::from(*amount) * u128::from(chunks));
-        }
     }
 
-    /// How many more chunks of a kind may fit at some start than when so much had been released.
-    ///
-    /// Where an amount a becomes free of a resource, of which a chunk takes c, floor(a / c) + 1 more fit at most.
-    fn more_chunks(&self, kind: &Kind, released: &[u128]) -> u128 {
-        let since = |(now, then): (&u128, &u128)| now - then;
-        let mut since = self.released.iter().zip(released).map(since);
-        let machines = since.next().unwrap_or(0);
-        let amounts = since.zip(&kind.chunk).filter(|(_, chunk)| **chunk > 0);
-        machines + amounts.map(|(amount, chunk)| amount / u128::from(*chunk)).sum::<u128>()
+    /// Notes that a job has moved to an earlier start: where it was and stays, it releases no more than the time after its
+    /// new end.
+    fn note_move(&mut self, kind: &Kind, old: &Reservation, new: &Reservation) {
+        let mut stays = new.held.iter().peekable();
+        let (mut left, mut kept) = ((0, 0), (0, 0));
+        for (machine, chunks) in old.held.iter() {
+            while stays.next_if(|(other, _)| *other < machine).is_some() {}
+            let stay = stays.next_if(|(other, _)| *other == machine).map_or(0, |(_, n)| n.min(chunks));
+            kept = (kept.0 + u32::from(stay > 0), kept.1 + u64::from(stay));
+            left = (left.0 + u32::from(chunks > stay), left.1 + u64::from(chunks - stay));
+        }
+        self.log.push(&kind.chunk, left.0, left.1, old.start, old.end);
+        self.log.push(&kind.chunk, kept.0, kept.1, old.start.max(new.end), old.end);
+        for (_, chunks, chunk) in old.held.other_chunks(kind) {
+            self.log.push(chunk, 1, chunks.into(), old.start, old.end);
+        }
+        self.note_release(&old.held);
     }
 
     /// Forgets what was before `now`.
@@ -226,10 +236,11 @@ impl Plan {
     /// Chunks that fit at some time fit at the time before it at which the last of the jobs finished that hold capacity of
     /// their machines, or now; so those times are all that is looked at. With several sizes of chunks that is the rule.
     fn earliest_together(&mut self, site: &Site, kind: &Kind, mut window: Window) -> Option<Reservation> {
+        let (mut shortfall, without) = (Shortfall::new(&self.log), BTreeMap::new());
         loop {
-            let (start, missing) = match kind.is_uneven() {
-                true => (self.totals.next_start(kind, window, &mut vec![0; self.width]), 0),
-                false => self.next_start_together(kind, window, None),
+            let start = match kind.is_uneven() {
+                true => self.totals.next_start(kind, window, &mut vec![0; self.width]),
+                false => self.next_start_together(kind, window, &mut None, || &without, &mut shortfall),
             };
             let start = start?;
             let held = match kind.is_uneven() {
@@ -237,46 +248,63 @@ impl Plan {
                 false => self.place(kind, start, window.length),
             };
             if let Some(held) = held {
-                let missing = if is_of_equal_chunks(kind) { missing } else { 0 };
-                return Some(self.reservation(start, window.length, held, missing));
+                if !is_of_equal_chunks(kind) {
+                    shortfall = Shortfall::until(start, 1, &self.log);
+                }
+                return Some(self.reservation(start, window.length, held, shortfall));
             }
             window.from = self.totals.next_finish(start)?;
         }
     }
 
-    fn reservation(&self, start: u64, length: u64, held: Placements, missing: u64) -> Reservation {
-        let (searched_at, released) = (self.releases, self.released.clone());
-        Reservation { start, end: start.saturating_add(length), held, searched_at, missing, released }
-    }
-
-    /// The first start in the window at which the equal chunks of a job fit, for a job that has a reservation without it;
-    /// and how many too few fit at every start in the window before.
-    fn next_start_together(&self, kind: &Kind, mut window: Window, own: Option<&Reservation>) -> (Option<u64>, u64) {
+    /// The first start in the window at which the equal chunks of a job fit; notes how many are missing before.
+    ///
+    /// `search`: the search through starts before the window, if there was one. `without`: the profiles of the job's
+    /// machines without its reservation, as [`Plan::without`] has them.
+    fn next_start_together<'p>(
+        &'p self,
+        kind: &'p Kind,
+        mut window: Window,
+        search: &mut Option<StartSearch<'p>>,
+        without: impl Fn() -> &'p BTreeMap<(u32, u32), (Profile, u32)>,
+        shortfall: &mut Shortfall,
+    ) -> Option<u64> {
         let wanted = u128::from(kind.full_chunks());
+        let missing = |most: u128| u64::try_from(wanted.saturating_sub(most)).unwrap_or(u64::MAX);
         let mut most_free = vec![0; self.width];
-        let mut most = 0;
-        let mut found = None;
-        if let Some(mut start) = self.totals.next_start(kind, window, &mut most_free) {
-            let without = own.map(|own| self.without(kind, own)).unwrap_or_default();
-            let mut search = StartSearch::new(start, window.length, &kind.chunk, self.profiles(kind, &without));
-            loop {
-                if search.chunks() >= wanted {
-                    found = Some(start);
-                    break;
+        loop {
+            most_free.fill(0);
+            let next = self.totals.next_start(kind, window, &mut most_free);
+            let start = next.unwrap_or(window.before);
+            if start > window.from {
+                let by_totals = most_free.iter().zip(&kind.chunk).filter(|(_, chunk)| **chunk > 0);
+                let most = by_totals.map(|(free, chunk)| free / chunk).max().unwrap_or(0);
+                shortfall.note(start, missing(most.into()));
+            }
+            next?;
+            match search {
+                Some(search) => search.advance(start),
+                None => {
+                    let profiles = self.profiles(kind, without());
+                    *search = Some(StartSearch::new(start, window.length, &kind.chunk, profiles));
                 }
-                most = most.max(search.chunks());
-                let next = self.totals.next_finish(search.next_change() - 1);
-                window.from = next.unwrap_or(u64::MAX);
-                match self.totals.next_start(kind, window, &mut most_free) {
-                    Some(next) => start = next,
-                    None => break,
-                }
-                search.advance(start);
+            }
+            let search = search.as_mut()?;
+            if search.chunks() >= wanted {
+                return Some(start);
+            }
+            // Where the totals leave no later start, it is not found out when more chunks fit.
+            let mut next = self.totals.next_finish(start);
+            let later = Window { from: next.unwrap_or(u64::MAX), ..window };
+            if self.totals.next_start(kind, later, &mut most_free).is_some() {
+                next = self.totals.next_finish(search.next_change() - 1);
+            }
+            window.from = next.unwrap_or(u64::MAX).min(window.before);
+            shortfall.note(window.from, missing(search.chunks()));
+            if window.from == window.before {
+                return None;
             }
         }
-        let by_totals = most_free.iter().zip(&kind.chunk).filter(|(_, chunk)| **chunk > 0);
-        let most = by_totals.map(|(free, chunk)| u128::from(free / chunk)).fold(most, u128::max);
-        (found, u64::try_from(wanted.saturating_sub(most)).unwrap_or(u64::MAX))
     }
 
     /// The profiles of the machines of a job without its reservation, by class and how many chunks it has on each; and on
@@ -303,9 +331,13 @@ impl Plan {
         without: &'p BTreeMap<(u32, u32), (Profile, u32)>,
     ) -> impl Iterator<Item = (&'p Profile, u32)> {
         let classes = self.machines.classes().filter(|(_, group, _)| kind.groups.contains(group));
-        let others = classes.filter_map(|(class, _, count)| {
-            let own: u32 = without.range((class, 0)..=(class, u32::MAX)).map(|(_, (_, count))| count).sum();
-            (count > own).then(|| (self.machines.profile_of(class), count - own))
+        let mut own = without.iter().map(|((class, _), (_, count))| (*class, *count)).peekable();
+        let others = classes.filter_map(move |(class, _, mut count)| {
+            // Both are in the order of the classes.
+            while let Some((_, own)) = own.next_if(|(other, _)| *other == class) {
+                count -= own;
+            }
+            (count > 0).then(|| (self.machines.profile_of(class), count))
         });
         others.chain(without.values().map(|(profile, count)| (profile, *count)))
     }
@@ -403,7 +435,7 @@ impl Plan {
                 }
             }
             let found = best.placed();
-            return found.map(|(start, takes, held)| self.reservation(start, takes, held, 0));
+            return found.map(|found| self.reservation_of_one(found));
         };
         let latest = earlier.than - 1;
         for (class, group) in machines.released_since(earlier.searched_at) {
@@ -416,45 +448,56 @@ impl Plan {
         }
         if machines.is_released_since(earlier.on, earlier.searched_at) {
             let mut profile = machines.profile_of(machines.class_of(earlier.on)).clone();
-            profile.give(earlier.than, earlier.end, &kind.chunk, 1);
+            profile.give(earlier.start, earlier.end, &kind.chunk, 1);
             best.consider(site.group_of(earlier.on) as u16, &profile, earlier.on, latest);
         }
         let found = best.placed();
-        found.map(|(start, takes, held)| self.reservation(start, takes, held, 0))
+        found.map(|found| self.reservation_of_one(found))
+    }
+
+    fn reservation(&self, start: u64, length: u64, held: Placements, shortfall: Shortfall) -> Reservation {
+        Reservation { start, end: start.saturating_add(length), held, searched_at: self.releases, shortfall }
+    }
+
+    /// The same for a job of one chunk: it is missing at every earlier start.
+    fn reservation_of_one(&self, (start, length, held): (u64, u64, Placements)) -> Reservation {
+        self.reservation(start, length, held, Shortfall::until(start, 1, &self.log))
     }
 
     /// Moves a job to an earlier start, if there is one.
     pub(super) fn move_earlier(&mut self, site: &Site, row: u32, kind: &Kind, estimate: u64, now: u64) {
-        let Some(old) = self.reservations.get(&row) else { return };
-        if u128::from(old.missing) > self.more_chunks(kind, &old.released) {
+        let Some(old) = self.reservations.get_mut(&row) else { return };
+        let slowest = site.groups[usize::from(kind.slowest)].scale(estimate);
+        // For a job of several sizes of chunks nothing is inferred from the last search.
+        if !kind.is_uneven() && !old.shortfall.consider(&self.log, kind, slowest, now) {
             return;
+        }
+        if is_of_equal_chunks(kind) {
+            return self.move_together(site, row, kind, slowest, now);
         }
         let length = match kind.copies {
             1 => kind.groups.iter().map(|&g| site.groups[usize::from(g)].scale(estimate)).min().unwrap_or(0),
-            _ => site.groups[usize::from(kind.slowest)].scale(estimate),
+            _ => slowest,
         };
+        let (from, before) = if kind.is_uneven() { (now, old.start) } else { old.shortfall.hull(slowest, now) };
         // From its start on the job has what it holds.
-        let window = Window { from: now, before: old.start, length, until: old.start };
-        if is_of_equal_chunks(kind) {
-            return self.move_together(site, row, kind, window);
-        }
+        let window = Window { from, before, length, until: old.start };
         let searched_at = old.searched_at;
         let from = self.totals.next_start(kind, window, &mut vec![0; self.width]);
         let mut released = self.machines.released_since(searched_at);
-        // For a job of several sizes of chunks nothing is inferred from the last search.
         let is_possible = kind.is_uneven() || released.any(|(_, group)| kind.groups.contains(&group));
         drop(released);
         let Some(from) = from.filter(|_| is_possible) else {
             if let Some(old) = self.reservations.get_mut(&row) {
-                old.searched_at = self.releases;
+                old.searched(self.releases, &self.log);
             }
             return;
         };
         if let Some((on, _)) = old.held.only().filter(|_| kind.copies == 1) {
-            let earlier = Earlier { than: old.start, on, end: old.end, searched_at };
-            let new = self.earliest_of_one(site, kind, estimate, now, Some(earlier));
+            let earlier = Earlier { than: window.before, on, start: old.start, end: old.end, searched_at };
+            let new = self.earliest_of_one(site, kind, estimate, window.from, Some(earlier));
             match (new, self.reservations.get_mut(&row)) {
-                (None, Some(old)) => old.searched_at = self.releases,
+                (None, Some(old)) => old.searched(self.releases, &self.log),
                 (new, _) => {
                     let Some(old) = self.remove(site, row, kind) else { return };
                     self.replace(site, row, kind, old, new);
@@ -467,33 +510,48 @@ impl Plan {
         self.replace(site, row, kind, old, new);
     }
 
-    /// The same for a job of equal chunks that has what it holds from the end of the window on.
-    fn move_together(&mut self, site: &Site, row: u32, kind: &Kind, window: Window) {
+    /// The same for a job of equal chunks, which takes so long.
+    fn move_together(&mut self, site: &Site, row: u32, kind: &Kind, length: u64, now: u64) {
         let Some(old) = self.reservations.get(&row) else { return };
-        let (start, missing) = self.next_start_together(kind, window, Some(old));
+        let mut shortfall = Shortfall::new(&self.log);
+        let without = OnceCell::new();
+        let mut search = None;
+        let start = old.shortfall.search(length, now, &mut shortfall, |from, before, shortfall| {
+            // From its start on the job has what it holds.
+            let window = Window { from, before, length, until: old.start };
+            let without = || without.get_or_init(|| self.without(kind, old));
+            self.next_start_together(kind, window, &mut search, without, shortfall)
+        });
+        drop(search);
         let Some(start) = start else {
             if let Some(old) = self.reservations.get_mut(&row) {
-                (old.missing, old.searched_at) = (missing, self.releases);
-                old.released.copy_from_slice(&self.released);
+                old.shortfall = shortfall;
             }
             return;
         };
         let Some(old) = self.remove(site, row, kind) else { return };
-        let held = self.place(kind, start, window.length);
-        let new = held.map(|held| self.reservation(start, window.length, held, missing));
+        let new = self.place(kind, start, length).map(|held| self.reservation(start, length, held, shortfall));
         self.replace(site, row, kind, old, new);
     }
 
     /// Inserts a new reservation, if there is one, in the place of one that has been removed.
     fn replace(&mut self, site: &Site, row: u32, kind: &Kind, mut old: Reservation, new: Option<Reservation>) {
         let Some(mut new) = new else {
-            old.searched_at = self.releases;
+            old.searched(self.releases, &self.log);
             return self.insert(site, row, kind, old);
         };
-        self.note_release(kind, &old.held);
+        self.note_move(kind, &old, &new);
         new.searched_at = self.releases;
-        new.released.copy_from_slice(&self.released);
+        new.shortfall.skip_to_end(&self.log);
         self.insert(site, row, kind, new);
+    }
+}
+
+impl Reservation {
+    /// Notes a search without success through all starts at which there was a gain.
+    fn searched(&mut self, releases: u64, log: &ReleaseLog) {
+        self.searched_at = releases;
+        self.shortfall = Shortfall::until(self.start, 1, log);
     }
 }
 

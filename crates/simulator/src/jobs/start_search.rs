@@ -5,22 +5,24 @@ use std::collections::BinaryHeap;
 
 use super::availability_profile::Profile;
 
-/// Machines with one profile, and how many chunks fit on all of them at the start that was looked at last.
+/// Machines with one profile, and how many chunks fit on each at the start that was looked at last.
 struct Part<'a> {
     profile: &'a Profile,
     machines: u32,
-    chunks: u128,
+    chunks: u64,
 }
 
 /// How many chunks of one size fit throughout a time, from one start to the next.
 ///
 /// The number changes with the start only where a step of a profile begins to matter or ceases to, so from one start to
-/// the next few profiles are looked at.
+/// the next few profiles are looked at. When that is takes longer to find than the number itself, and many searches end
+/// with the first start, so it is found for the second.
 pub(super) struct StartSearch<'a> {
     chunk: &'a [u64],
+    start: u64,
     length: u64,
     parts: Vec<Part<'a>>,
-    /// Before which start as many chunks fit on each part.
+    /// Before which start as many chunks fit on each part; empty at the first start.
     until: BinaryHeap<Reverse<(u64, u32)>>,
     together: u128,
 }
@@ -33,15 +35,14 @@ impl<'a> StartSearch<'a> {
         chunk: &'a [u64],
         profiles: impl Iterator<Item = (&'a Profile, u32)>,
     ) -> StartSearch<'a> {
-        let (mut parts, mut all_until, mut together) = (Vec::new(), Vec::new(), 0);
-        for (number, (profile, machines)) in (0..).zip(profiles) {
-            let (chunks, until) = profile.copies(start, length, chunk);
-            let chunks = chunks * u128::from(machines);
-            together += chunks;
-            parts.push(Part { profile, machines, chunks });
-            all_until.push(Reverse((until, number)));
-        }
-        StartSearch { chunk, length, parts, until: BinaryHeap::from(all_until), together }
+        let mut together = 0;
+        let part = |(profile, machines): (&'a Profile, u32)| {
+            let chunks = profile.copies_at(start, length, chunk);
+            together += u128::from(chunks) * u128::from(machines);
+            Part { profile, machines, chunks }
+        };
+        let parts = profiles.map(part).collect();
+        StartSearch { chunk, start, length, parts, until: BinaryHeap::new(), together }
     }
 
     /// How many chunks fit on all machines together.
@@ -50,20 +51,25 @@ impl<'a> StartSearch<'a> {
     }
 
     /// The first start at which that may change; `u64::MAX` if there is none.
-    pub(super) fn next_change(&self) -> u64 {
+    pub(super) fn next_change(&mut self) -> u64 {
+        if self.until.is_empty() {
+            let until = |part: &Part<'_>| part.profile.copies_until(self.start, self.length, self.chunk, part.chunks);
+            self.until = (0..).zip(&self.parts).map(|(number, part)| Reverse((until(part), number))).collect();
+        }
         self.until.peek().map_or(u64::MAX, |next| next.0.0)
     }
 
     /// Goes on to a later start.
     pub(super) fn advance(&mut self, start: u64) {
+        self.next_change();
+        self.start = start;
         while let Some(mut next) = self.until.peek_mut().filter(|next| next.0.0 <= start) {
             let number = next.0.1;
             let part = &mut self.parts[number as usize];
-            let (chunks, until) = part.profile.copies(start, self.length, self.chunk);
-            self.together -= part.chunks;
-            part.chunks = chunks * u128::from(part.machines);
-            self.together += part.chunks;
-            *next = Reverse((until, number));
+            self.together -= u128::from(part.chunks) * u128::from(part.machines);
+            part.chunks = part.profile.copies_at(start, self.length, self.chunk);
+            self.together += u128::from(part.chunks) * u128::from(part.machines);
+            *next = Reverse((part.profile.copies_until(start, self.length, self.chunk, part.chunks), number));
         }
     }
 }
