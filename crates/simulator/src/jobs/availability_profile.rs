@@ -43,6 +43,11 @@ impl Profile {
         self.steps.begin_at_zero();
     }
 
+    /// How many steps it has.
+    pub(crate) fn steps(&self) -> usize {
+        self.steps.times().len()
+    }
+
     /// Where the second step begins, if there is one.
     pub(crate) fn second_step(&self) -> Option<u64> {
         self.steps.times().get(1).copied()

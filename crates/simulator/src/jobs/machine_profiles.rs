@@ -2,10 +2,15 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::availability_profile::Profile;
 use super::machine_set::MachineSet;
 use super::site::Site;
+
+/// Profiles of more steps are not looked up: hardly two machines have the same, and to look at all of a long one costs more
+/// than to change it.
+const STEPS_LOOKED_UP: usize = 24;
 
 /// Machines of one group with the same free amounts at every instant from now on.
 #[derive(Clone, Debug)]
@@ -15,6 +20,8 @@ struct Class {
     machines: u32,
     members: MachineSet,
     profile: Profile,
+    /// Its hash, if it is found by that.
+    key: Option<u64>,
     /// When capacity of one of its machines was last released, as [`MachineProfiles::released_at`] counts.
     released_at: u64,
 }
@@ -32,17 +39,49 @@ pub(super) struct MachineProfiles {
     unused: Vec<u32>,
     class_of: Vec<u32>,
     /// Classes by a hash of group and profile.
-    by_hash: HashMap<u64, u32>,
+    by_hash: HashMap<u64, u32, BuildHasherDefault<IsHash>>,
     /// When the second step of classes begins: the first is then past. Classes that have changed since are among them.
     next_steps: BinaryHeap<Reverse<(u64, u32)>>,
     /// By machine: the number of the last release of capacity of it; 0 if that never was.
     released_at: Vec<u64>,
     /// The classes with a machine of which capacity was ever released, by the last such number.
     by_release: BTreeSet<(u64, u32)>,
-    /// By class: the number of the change to several machines that last met it, how many chunks changed on its machine,
-    /// and the class of that machine from then on.
-    targets: Vec<(u64, u32, u32)>,
+    /// By class: the last change to several machines that met it.
+    targets: Vec<Target>,
     changes: u64,
+}
+
+/// What a change to several machines does to those of one class.
+#[derive(Clone, Copy, Debug, Default)]
+struct Target {
+    /// The number of the change.
+    change: u64,
+    /// How many of the machines change.
+    machines: u32,
+    /// How many chunks change on the first of them.
+    chunks: u32,
+    /// Whether that holds for all.
+    is_even: bool,
+    /// The class of machines with so many chunks from then on, once it is known.
+    to: Option<(u32, u32)>,
+}
+
+/// Numbers that are hashes already.
+#[derive(Clone, Debug, Default)]
+struct IsHash(u64);
+
+impl Hasher for IsHash {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
 }
 
 fn hash(group: u16, profile: &Profile) -> u64 {
@@ -58,7 +97,7 @@ impl MachineProfiles {
             classes: Vec::new(),
             unused: Vec::new(),
             class_of: vec![0; site.len()],
-            by_hash: HashMap::new(),
+            by_hash: HashMap::default(),
             next_steps: BinaryHeap::new(),
             released_at: vec![0; site.len()],
             by_release: BTreeSet::new(),
@@ -101,18 +140,26 @@ impl MachineProfiles {
         &self.classes[class as usize].members
     }
 
+    /// The hash by which machines of a group with a profile are looked up, if they are, and the class that is found.
+    fn look_up(&self, group: u16, profile: &Profile) -> (Option<u64>, Option<u32>) {
+        if profile.steps() > STEPS_LOOKED_UP {
+            return (None, None);
+        }
+        let hash = hash(group, profile);
+        let Some(found) = self.by_hash.get(&hash).copied() else { return (Some(hash), None) };
+        let class = &self.classes[found as usize];
+        // Of two profiles with one hash the first keeps its place.
+        (None, (class.group == group && class.profile == *profile).then_some(found))
+    }
+
     /// Finds the class of machines of a group with a profile; makes it if there is none.
     fn class(&mut self, group: u16, profile: Profile) -> u32 {
-        let hash = hash(group, &profile);
-        let found = self.by_hash.get(&hash).copied();
-        if let Some(found) = found.filter(|found| {
-            let class = &self.classes[*found as usize];
-            class.group == group && class.profile == profile
-        }) {
+        let (key, found) = self.look_up(group, &profile);
+        if let Some(found) = found {
             return found;
         }
         let next_step = profile.second_step();
-        let new = Class { group, machines: 0, members: MachineSet::default(), profile, released_at: 0 };
+        let new = Class { group, machines: 0, members: MachineSet::default(), profile, key, released_at: 0 };
         let number = match self.unused.pop() {
             Some(number) => {
                 self.classes[number as usize] = new;
@@ -120,16 +167,30 @@ impl MachineProfiles {
             }
             None => {
                 self.classes.push(new);
-                self.targets.push((0, 0, 0));
+                self.targets.push(Target::default());
                 self.classes.len() as u32 - 1
             }
         };
-        // Of two profiles with one hash the first keeps its place.
-        if found.is_none() {
-            self.by_hash.insert(hash, number);
-        }
+        self.by_hash.extend(key.map(|key| (key, number)));
         self.next_steps.extend(next_step.map(|time| Reverse((time, number))));
         number
+    }
+
+    /// Changes the profile of all machines of a class. Returns the class of those with the new profile, if there is another.
+    fn change_class(&mut self, class: u32, change: impl FnOnce(&mut Profile)) -> Option<u32> {
+        let changed = &mut self.classes[class as usize];
+        if let Some(key) = changed.key.take() {
+            self.by_hash.remove(&key);
+        }
+        let last_step = changed.profile.second_step();
+        change(&mut changed.profile);
+        let next_step = changed.profile.second_step().filter(|next| Some(*next) != last_step);
+        self.next_steps.extend(next_step.map(|time| Reverse((time, class))));
+        let changed = &self.classes[class as usize];
+        let (key, found) = self.look_up(changed.group, &changed.profile);
+        self.by_hash.extend(key.map(|key| (key, class)));
+        self.classes[class as usize].key = key;
+        found
     }
 
     fn join(&mut self, class: u32, machine: u32) {
@@ -158,31 +219,45 @@ impl MachineProfiles {
             return;
         }
         left.members.clear();
-        let hash = hash(left.group, &left.profile);
+        if let Some(key) = left.key.take() {
+            self.by_hash.remove(&key);
+        }
         if left.released_at > 0 {
             self.by_release.remove(&(left.released_at, class));
-        }
-        if self.by_hash.get(&hash) == Some(&class) {
-            self.by_hash.remove(&hash);
         }
         self.unused.push(class);
     }
 
-    /// Changes the free amounts of machines by chunks of one size; `held`: machines, and how many chunks on each.
-    fn change(&mut self, held: impl Iterator<Item = (u32, u32)>, new: impl Fn(&mut Profile, u32)) {
+    /// Changes the free amounts of machines by chunks of one size; `held`: machines, each once, and how many chunks on each.
+    ///
+    /// A class whose machines all change alike changes as one, so machines move only where a job parts them from others.
+    fn change(&mut self, held: impl Iterator<Item = (u32, u32)> + Clone, new: impl Fn(&mut Profile, u32)) {
         self.changes += 1;
+        for (machine, chunks) in held.clone() {
+            let target = &mut self.targets[self.class_of[machine as usize] as usize];
+            if target.change != self.changes {
+                *target = Target { change: self.changes, machines: 0, chunks, is_even: true, to: None };
+            }
+            target.machines += 1;
+            target.is_even &= target.chunks == chunks;
+        }
         for (machine, chunks) in held {
             let old = self.class_of(machine);
-            let target = &self.targets[old as usize];
-            let to = if (target.0, target.1) == (self.changes, chunks) {
-                target.2
-            } else {
-                let class = &self.classes[old as usize];
-                let (group, mut profile) = (class.group, class.profile.clone());
-                new(&mut profile, chunks);
-                let to = self.class(group, profile);
-                self.targets[old as usize] = (self.changes, chunks, to);
-                to
+            let target = self.targets[old as usize];
+            let to = match target.to.filter(|to| to.0 == chunks) {
+                Some((_, to)) => to,
+                None => {
+                    let class = &self.classes[old as usize];
+                    let to = if target.is_even && target.machines == class.machines {
+                        self.change_class(old, |profile| new(profile, chunks)).unwrap_or(old)
+                    } else {
+                        let (group, mut profile) = (class.group, class.profile.clone());
+                        new(&mut profile, chunks);
+                        self.class(group, profile)
+                    };
+                    self.targets[old as usize].to = Some((chunks, to));
+                    to
+                }
             };
             if to != old {
                 self.join(to, machine);
@@ -192,12 +267,12 @@ impl MachineProfiles {
     }
 
     /// Takes chunks from `from` until `to`.
-    pub(super) fn take(&mut self, from: u64, to: u64, chunk: &[u64], held: impl Iterator<Item = (u32, u32)>) {
+    pub(super) fn take(&mut self, from: u64, to: u64, chunk: &[u64], held: impl Iterator<Item = (u32, u32)> + Clone) {
         self.change(held, |profile, chunks| profile.take(from, to, chunk, chunks));
     }
 
     /// Gives chunks back from `from` until `to`.
-    pub(super) fn give(&mut self, from: u64, to: u64, chunk: &[u64], held: impl Iterator<Item = (u32, u32)>) {
+    pub(super) fn give(&mut self, from: u64, to: u64, chunk: &[u64], held: impl Iterator<Item = (u32, u32)> + Clone) {
         self.change(held, |profile, chunks| profile.give(from, to, chunk, chunks));
     }
 
@@ -215,9 +290,7 @@ impl MachineProfiles {
             if old.machines == 0 || old.profile.second_step() != Some(time) {
                 continue;
             }
-            let (group, mut profile) = (old.group, old.profile.clone());
-            profile.forget(now);
-            let to = self.class(group, profile);
+            let Some(to) = self.change_class(class, |profile| profile.forget(now)) else { continue };
             let mut next = self.classes[class as usize].members.next(0);
             while let Some(machine) = next {
                 next = self.classes[class as usize].members.next(machine + 1);

@@ -3,6 +3,7 @@
 //! docs/src/reference/backfilling.md defines the behaviour exactly, including tie rules.
 
 mod availability_profile;
+mod best_machine;
 mod chunk_choice;
 mod conservative_backfill;
 mod easy_backfill;

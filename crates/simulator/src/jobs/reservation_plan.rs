@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use evenhand_model::Time;
 
 use super::availability_profile::Profile;
+use super::best_machine::BestMachine;
 use super::chunk_choice;
 use super::free_totals::{FreeTotals, Window};
 use super::kind::{Kind, copies, fits};
@@ -558,47 +559,4 @@ impl Reservation {
 /// Whether all chunks of a kind of job, of which there are several, are of one size.
 fn is_of_equal_chunks(kind: &Kind) -> bool {
     kind.copies > 1 && kind.last.is_none() && !kind.is_uneven()
-}
-
-/// The machine on which a job of one chunk can start first; of several the rule's choice.
-struct BestMachine<'a> {
-    site: &'a Site,
-    kind: &'a Kind,
-    estimate: u64,
-    now: u64,
-    scores: &'a mut Scores,
-    free: Vec<u64>,
-    /// Start, score, machine, and the time that the job is expected to take there.
-    found: Option<(u64, u64, u32, u64)>,
-}
-
-impl BestMachine<'_> {
-    /// Considers a machine of a group for a start until `latest`; of machines of one profile the first is the best.
-    fn consider(&mut self, group: u16, profile: &Profile, machine: u32, latest: u64) {
-        let is_first_fit = self.scores.rule == Placement::FirstFit;
-        let latest = match self.found {
-            Some((start, _, other, _)) if is_first_fit && start == self.now && other < machine => return,
-            Some((start, ..)) => start.min(latest),
-            None => latest,
-        };
-        let takes = self.site.groups[usize::from(group)].scale(self.estimate);
-        let Some(start) = profile.earliest(self.now, takes, &self.kind.chunk, latest) else { return };
-        let score = match is_first_fit {
-            true => 0,
-            false => {
-                profile.min_free(start, takes, &mut self.free);
-                self.scores.score(&self.free)
-            }
-        };
-        let found = (start, score, machine, takes);
-        self.found = Some(self.found.map_or(found, |best| best.min(found)));
-    }
-
-    /// The start, the time that the job is expected to take, and the machine.
-    fn placed(self) -> Option<(u64, u64, Placements)> {
-        let (start, _, machine, takes) = self.found?;
-        let mut held = Placements::default();
-        held.add(machine, 1);
-        Some((start, takes, held))
-    }
 }
