@@ -103,25 +103,27 @@ impl Profile {
         least
     }
 
-    /// Returns before which start later than `from` as many chunks fit throughout `length`, given how many fit from then on.
-    pub(crate) fn copies_until(&self, from: u64, length: u64, chunk: &[u64], fitting: u64) -> u64 {
+    /// Returns before which start later than `from` as many chunks fit throughout `length`, given how many fit from then on;
+    /// `None` if that is not before `limit`.
+    pub(crate) fn copies_until(&self, from: u64, length: u64, chunk: &[u64], fitting: u64, limit: u64) -> Option<u64> {
         let (first, times) = (self.steps.at(from), self.steps.times());
         let end_of = |i: usize| times.get(i + 1).copied().unwrap_or(u64::MAX);
         // The end of the last step with so few.
         let mut until = end_of(first);
-        for (i, &time) in times.iter().enumerate().skip(first + 1) {
-            let is_in_time = time - from < length;
-            // A later step matters no sooner.
-            if !is_in_time && time - length >= until {
-                break;
+        let mut i = first + 1;
+        while i < times.len() && times[i] - from < length && until < limit {
+            if against(fitting, chunk, self.steps.step(i)) == Ordering::Equal {
+                until = end_of(i);
             }
-            match against(fitting, chunk, self.steps.step(i)) {
-                Ordering::Less => return until.min(time - length + 1),
-                Ordering::Equal if is_in_time => until = end_of(i),
-                _ => {}
-            }
+            i += 1;
         }
-        until
+        i += times[i..].partition_point(|time| time - from < length);
+        // A later step matters no sooner.
+        let until = until.min(limit);
+        let later = (i..times.len()).take_while(|i| times[*i] - length < until);
+        let fewer = later.filter(|i| against(fitting, chunk, self.steps.step(*i)) == Ordering::Less).next();
+        let until = fewer.map_or(until, |i| until.min(times[i] - length + 1));
+        (until < limit).then_some(until)
     }
 
     /// Writes to `out` the minimum free amount of each resource over `length` from `from` on, as long as a chunk fits in

@@ -241,7 +241,7 @@ impl Plan {
         loop {
             let start = match kind.is_uneven() {
                 true => self.totals.next_start(kind, window, &mut vec![0; self.width]),
-                false => self.next_start_together(kind, window, &mut None, || &without, &mut shortfall),
+                false => self.next_start_together(kind, window, || &without, &mut shortfall),
             };
             let start = start?;
             let held = match kind.is_uneven() {
@@ -260,19 +260,19 @@ impl Plan {
 
     /// The first start in the window at which the equal chunks of a job fit; notes how many are missing before.
     ///
-    /// `search`: the search through starts before the window, if there was one. `without`: the profiles of the job's
+    /// `without`: the profiles of the job's
     /// machines without its reservation, as [`Plan::without`] has them.
     fn next_start_together<'p>(
         &'p self,
         kind: &'p Kind,
         mut window: Window,
-        search: &mut Option<StartSearch<'p>>,
         without: impl Fn() -> &'p BTreeMap<(u32, u32), (Profile, u32)>,
         shortfall: &mut Shortfall,
     ) -> Option<u64> {
         let wanted = u128::from(kind.full_chunks());
         let missing = |most: u128| u64::try_from(wanted.saturating_sub(most)).unwrap_or(u64::MAX);
         let mut most_free = vec![0; self.width];
+        let mut search: Option<StartSearch<'_>> = None;
         loop {
             most_free.fill(0);
             let next = self.totals.next_start(kind, window, &mut most_free);
@@ -283,14 +283,16 @@ impl Plan {
                 shortfall.note(start, missing(most.into()));
             }
             next?;
-            match search {
-                Some(search) => search.advance(start),
+            let search = match &mut search {
+                Some(search) => {
+                    search.advance(start);
+                    search
+                }
                 None => {
                     let profiles = self.profiles(kind, without());
-                    *search = Some(StartSearch::new(start, window.length, &kind.chunk, profiles));
+                    search.insert(StartSearch::new(start, window.before, window.length, &kind.chunk, profiles))
                 }
-            }
-            let search = search.as_mut()?;
+            };
             if search.chunks() >= wanted {
                 return Some(start);
             }
@@ -516,14 +518,12 @@ impl Plan {
         let Some(old) = self.reservations.get(&row) else { return };
         let mut shortfall = Shortfall::new(&self.log);
         let without = OnceCell::new();
-        let mut search = None;
         let start = old.shortfall.search(length, now, &mut shortfall, |from, before, shortfall| {
             // From its start on the job has what it holds.
             let window = Window { from, before, length, until: old.start };
             let without = || without.get_or_init(|| self.without(kind, old));
-            self.next_start_together(kind, window, &mut search, without, shortfall)
+            self.next_start_together(kind, window, without, shortfall)
         });
-        drop(search);
         let Some(start) = start else {
             if let Some(old) = self.reservations.get_mut(&row) {
                 old.shortfall = shortfall;

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use super::availability_profile::Profile;
 
@@ -22,15 +23,18 @@ pub(super) struct StartSearch<'a> {
     start: u64,
     length: u64,
     parts: Vec<Part<'a>>,
-    /// Before which start as many chunks fit on each part; empty at the first start.
-    until: BinaryHeap<Reverse<(u64, u32)>>,
+    /// No start from then on is looked at.
+    limit: u64,
+    /// Before which start as many chunks fit on a part, unless that is the limit; `None` at the first start.
+    until: Option<BinaryHeap<Reverse<(u64, u32)>>>,
     together: u128,
 }
 
 impl<'a> StartSearch<'a> {
-    /// For chunks that are there for `length` from a start on, on machines with these profiles, and how many have each.
+    /// For starts before `limit` of chunks that are there for `length`, on machines with these profiles, and how many have each.
     pub(super) fn new(
         start: u64,
+        limit: u64,
         length: u64,
         chunk: &'a [u64],
         profiles: impl Iterator<Item = (&'a Profile, u32)>,
@@ -42,7 +46,7 @@ impl<'a> StartSearch<'a> {
             Part { profile, machines, chunks }
         };
         let parts = profiles.map(part).collect();
-        StartSearch { chunk, start, length, parts, until: BinaryHeap::new(), together }
+        StartSearch { chunk, start, length, parts, limit, until: None, together }
     }
 
     /// How many chunks fit on all machines together.
@@ -50,26 +54,35 @@ impl<'a> StartSearch<'a> {
         self.together
     }
 
-    /// The first start at which that may change; `u64::MAX` if there is none.
+    /// The first start at which that may change, or the limit.
     pub(super) fn next_change(&mut self) -> u64 {
-        if self.until.is_empty() {
-            let until = |part: &Part<'_>| part.profile.copies_until(self.start, self.length, self.chunk, part.chunks);
-            self.until = (0..).zip(&self.parts).map(|(number, part)| Reverse((until(part), number))).collect();
-        }
-        self.until.peek().map_or(u64::MAX, |next| next.0.0)
+        let until = self.until.get_or_insert_with(|| {
+            let until = |part: &Part<'_>| {
+                part.profile.copies_until(self.start, self.length, self.chunk, part.chunks, self.limit)
+            };
+            let all = (0..).zip(&self.parts);
+            all.filter_map(|(number, part)| until(part).map(|until| Reverse((until, number)))).collect()
+        });
+        until.peek().map_or(self.limit, |next| next.0.0)
     }
 
     /// Goes on to a later start.
     pub(super) fn advance(&mut self, start: u64) {
         self.next_change();
         self.start = start;
-        while let Some(mut next) = self.until.peek_mut().filter(|next| next.0.0 <= start) {
+        let Some(until) = &mut self.until else { return };
+        while let Some(mut next) = until.peek_mut().filter(|next| next.0.0 <= start) {
             let number = next.0.1;
             let part = &mut self.parts[number as usize];
             self.together -= u128::from(part.chunks) * u128::from(part.machines);
             part.chunks = part.profile.copies_at(start, self.length, self.chunk);
             self.together += u128::from(part.chunks) * u128::from(part.machines);
-            *next = Reverse((part.profile.copies_until(start, self.length, self.chunk, part.chunks), number));
+            match part.profile.copies_until(start, self.length, self.chunk, part.chunks, self.limit) {
+                Some(until) => *next = Reverse((until, number)),
+                None => {
+                    PeekMut::pop(next);
+                }
+            }
         }
     }
 }
