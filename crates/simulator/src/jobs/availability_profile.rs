@@ -120,8 +120,8 @@ impl Profile {
         i += times[i..].partition_point(|time| time - from < length);
         // A later step matters no sooner.
         let until = until.min(limit);
-        let later = (i..times.len()).take_while(|i| times[*i] - length < until);
-        let fewer = later.filter(|i| against(fitting, chunk, self.steps.step(*i)) == Ordering::Less).next();
+        let mut later = (i..times.len()).take_while(|i| times[*i] - length < until);
+        let fewer = later.find(|i| against(fitting, chunk, self.steps.step(*i)) == Ordering::Less);
         let until = fewer.map_or(until, |i| until.min(times[i] - length + 1));
         (until < limit).then_some(until)
     }

@@ -35,8 +35,8 @@ impl Range {
 
 /// Why a job does not start earlier than reserved: a lower bound on the missing chunks over all starts before.
 ///
-/// A job looks for an earlier start only at starts at which as much was released since as was missing. That leaves out most
-/// searches: capacity that is released soon helps no start that waits for more of it later, and the other way round.
+/// A job looks for an earlier start only at starts at which as much was released since as was missing: capacity that is
+/// released soon helps no start that waits for more of it later, and the other way round.
 #[derive(Clone, Debug)]
 pub(super) struct Shortfall {
     /// The number of the first release that has not been considered.
