@@ -1,10 +1,10 @@
-//! Jobs that are suspended for others under Slurm's scheduler, and the order of the queue, in numbers.
+//! Jobs that are suspended for others under Slurm's scheduler, the order of the queue, and licences, in numbers.
 
 use evenhand_model::{PreemptMode, Span};
 use evenhand_simulator::{PreemptType, SlurmOptions};
 
 use crate::slurm::{run, seconds};
-use crate::slurm_reference_model::{Partition, SlurmJob, SlurmWorld};
+use crate::slurm_reference_model::{Partition, Preempted, SlurmJob, SlurmWorld};
 
 /// Two partitions on one node, of which jobs of the second suspend those of the first.
 fn world(jobs: Vec<SlurmJob>) -> SlurmWorld {
@@ -67,6 +67,52 @@ fn as_little_is_lent_as_suffices() {
     assert_eq!((&ends[..2], suspended), ([Some(553), Some(503)].as_slice(), 1));
     let (_, ends, suspended) = all(3);
     assert_eq!((&ends[..2], suspended), ([Some(553), Some(553)].as_slice(), 2));
+}
+
+#[test]
+fn jobs_of_a_partition_take_turns_on_what_is_left() {
+    // As in a real 22.05: from 9 s to 109 s two of four CPUs are left, and a turn begins at 30, 60 and 90 s.
+    let low = SlurmJob::new(0, (0, 80, 300, [2, 0]));
+    let jobs = vec![low.clone(), low, SlurmJob::new(1, (8, 100, 300, [2, 0]))];
+    let (starts, ends, suspended) = times(&world(jobs));
+    assert_eq!(starts, [Some(3), Some(3), Some(9)]);
+    // The first runs until 60 s and from 90 s on; the second until 9 s, from 60 to 90 s, and from 109 s on.
+    assert_eq!(ends, [Some(113), Some(153), Some(109)]);
+    assert_eq!(suspended, 3);
+}
+
+#[test]
+fn jobs_of_two_partitions_of_one_tier_run_beside_each_other() {
+    let jobs = vec![SlurmJob::new(0, (0, 200, 300, [4, 1])), SlurmJob::new(1, (97, 50, 60, [4, 1]))];
+    let of = |mode: Option<PreemptMode>| {
+        let preempted = Preempted { mode, ..Preempted::default() };
+        let partitions = vec![Partition { preempted, ..Partition::default() }, Partition::default()];
+        times(&SlurmWorld { partitions, ..world(jobs.clone()) })
+    };
+    assert_eq!(of(None), (vec![Some(3), Some(98)], vec![Some(203), Some(148)], 0));
+    assert_eq!(of(Some(PreemptMode::Off)).0, [Some(3), Some(204)]);
+}
+
+#[test]
+fn with_preemption_by_qos_tiers_decide_who_is_suspended() {
+    let of_qos = |qos: usize, partition: usize, submit: u64, run: u64| SlurmJob {
+        qos: Some(qos),
+        ..SlurmJob::new(partition, (submit, run, 300, [4, 0]))
+    };
+    let of = |jobs: Vec<SlurmJob>| {
+        let before = world(jobs);
+        let options = SlurmOptions { preempt_type: Some(PreemptType::Qos), ..before.options };
+        times(&SlurmWorld { options, ..before })
+    };
+    // A job of the higher tier, whose QOS preempts none.
+    let found = of(vec![of_qos(0, 0, 0, 200), of_qos(0, 1, 97, 50)]);
+    assert_eq!(found, (vec![Some(3), Some(98)], vec![Some(253), Some(148)], 1));
+    // One of the lower tier, whose QOS preempts that of the other: it waits on its processors.
+    let found = of(vec![of_qos(0, 1, 0, 200), of_qos(1, 0, 97, 50)]);
+    assert_eq!(found, (vec![Some(3), Some(98)], vec![Some(203), Some(253)], 1));
+    // Within a partition nobody is suspended.
+    let found = of(vec![of_qos(0, 0, 0, 200), of_qos(1, 0, 97, 50)]);
+    assert_eq!(found, (vec![Some(3), Some(204)], vec![Some(203), Some(254)], 0));
 }
 
 #[test]

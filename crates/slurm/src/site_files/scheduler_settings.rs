@@ -186,6 +186,11 @@ pub fn scheduler_settings(conf: &SlurmConf) -> Result<SchedulerSettings, SiteFil
             "preemptexempttime" if value == "-1" => {}
             "preemptexempttime" => o.preempt_exempt_time = minutes()?.unwrap_or_default(),
             "preemptparameters" => read_preempt_parameters(value, &place, &mut settings)?,
+            "schedulertimeslice" => {
+                let slice = seconds()?;
+                o.scheduler_time_slice =
+                    Some(slice).filter(|s| *s > Span::ZERO).ok_or_else(|| error("at least a second"))?;
+            }
             "schedulertype" => o.backfill = !value.ends_with("builtin"),
             "prioritycalcperiod" => {
                 let period = minutes()?.filter(|period| *period > Span::ZERO);

@@ -53,6 +53,32 @@ fn slurm_accounting() {
 }
 
 #[test]
+fn alternatives_of_features_may_hold_the_delimiter() {
+    // As `sacct -P` of 22.05 prints them for `sbatch -C`.
+    let of = |constraints: &str, more: (&str, &str)| {
+        let times = "1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:01:20";
+        let header = format!("JobID|User|State|Submit|Start|End|AllocTRES|Constraints|NodeList{}\n", more.0);
+        format!("{header}1|ann|COMPLETED|{times}|cpu=1|{constraints}|n1{}\n", more.1)
+    };
+    let requires = |text: &str| {
+        let found = read(Format::Sacct, text).workload;
+        let id = found.detail_id(Detail::Requires, 0).unwrap();
+        (found.details(Detail::Requires)[id as usize].clone(), found.detail_id(Detail::Machines, 0).is_some())
+    };
+    for constraints in ["old|new", "(ssd&new)|old|fast"] {
+        let with_another =
+            of(constraints, ("", "")).replace('|', ";").replace(&constraints.replace('|', ";"), constraints);
+        assert_eq!(requires(&of(constraints, ("", ""))), requires(&with_another), "{constraints}");
+    }
+    // Beside free text nobody can tell whose the delimiter is.
+    let text = of("old|new", ("|JobName", "|a"));
+    let error =
+        import(&bytes(&text), &ImportOptions { format: Format::Sacct, ..ImportOptions::default() }).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("found 11 columns, expected 10") && error.contains("--delimiter"), "{error}");
+}
+
+#[test]
 fn licences_are_those_of_their_column_or_of_tres() {
     let header = "JobID|User|State|Submit|Start|End|ReqTRES|AllocTRES|Licenses\n";
     let row = |id: u32, asked: &str, held: &str, licences: &str| {

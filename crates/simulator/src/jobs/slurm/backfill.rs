@@ -231,7 +231,7 @@ impl<'a> Engine<'a> {
         let mut nodes = self.open_now(now, row, place);
         let end = now.nanos().saturating_add(self.planned_length(row));
         space.unreserved_from_begin(end).into_iter().for_each(|unreserved| nodes.keep(unreserved));
-        let lenders = self.suspendable(now.nanos(), row, place);
+        let lenders = self.lenders(now.nanos(), row, place);
         match self.choose_over(&self.nodes, &lenders, self.kind(row), &nodes, false) {
             Some(_) => None,
             None => self.preempt(now, row, place, &nodes),
@@ -286,7 +286,7 @@ impl<'a> Engine<'a> {
         let chunks = self.chunks_of[self.jobs.kind[row as usize] as usize];
         let at_least = self.nodes.nodes_at_least(kind);
         let enough = self.nodes_needed[self.jobs.kind[row as usize] as usize];
-        let (preemptable, lenders) = (self.preemptable(now, row, place), self.suspendable(now, row, place));
+        let (preemptable, lenders) = (self.preemptable(now, row, place), self.lenders(now, row, place));
         let length = self.planned_length(row);
         let window_end = now.saturating_add(self.options.bf_window.nanos());
         let mut nodes = NodeSet::empty(self.nodes.len());

@@ -21,6 +21,8 @@ pub(super) struct Clocks {
     /// Since when something has changed that backfill has not seen.
     pub(super) changed: Option<u64>,
     pub(super) last_priorities: u64,
+    /// When jobs last took turns.
+    pub(super) last_turn: u64,
 }
 
 pub(super) fn next_second(time: u64) -> u64 {
@@ -43,7 +45,7 @@ impl Engine<'_> {
         let waits = self.pending.is_any();
         let of_queue = if waits { [self.next_pass(), self.next_backfill(), self.next_priorities()] } else { [None; 3] };
         let certain = [self.events.next_time(), self.pending.next_submission()].map(|t| t.map(Time::nanos));
-        certain.into_iter().chain(of_queue).chain([self.closed.next_change()]).flatten().min()
+        certain.into_iter().chain(of_queue).chain([self.closed.next_change(), self.next_turn()]).flatten().min()
     }
 
     /// The next tick of a clock after its last one, not before now.
@@ -74,6 +76,17 @@ impl Engine<'_> {
 
     pub(super) fn next_backfill(&self) -> Option<u64> {
         self.backfill_due().map(|due| due.max(next_second(self.clocks.now)))
+    }
+
+    /// When jobs next take turns, if any waits for its own.
+    fn next_turn(&self) -> Option<u64> {
+        let slice = self.options.scheduler_time_slice.nanos().max(1);
+        (!self.suspended.is_empty()).then_some((self.clocks.now / slice + 1).saturating_mul(slice))
+    }
+
+    pub(super) fn turns_end(&self, now: u64) -> bool {
+        let slice = self.options.scheduler_time_slice.nanos().max(1);
+        !self.suspended.is_empty() && now > self.clocks.last_turn && now.is_multiple_of(slice)
     }
 
     pub(super) fn next_priorities(&self) -> Option<u64> {

@@ -296,6 +296,7 @@ impl<'a> Engine<'a> {
                 Event::Requeue(row, _) => *row,
             };
             due.sort_by_key(row);
+            let ends = due.iter().any(|event| matches!(event, Event::End(..)));
             for event in due {
                 match event {
                     Event::Requeue(row, preemptor) => {
@@ -306,10 +307,15 @@ impl<'a> Engine<'a> {
                     _ => released |= self.event(now, event, policy),
                 }
             }
+            if ends && !self.suspended.is_empty() {
+                self.update_rows(now);
+            }
         }
+        if self.turns_end(now.nanos()) {
+            self.take_turns(now);
+        }
+        self.notify(now, policy);
         if released {
-            self.resume(now);
-            self.notify(now, policy);
             match self.options.epilog && !self.options.defer {
                 true => self.main_pass(now, false, policy)?,
                 false => self.clocks.asked = self.clocks.asked.or(Some(now.nanos())),

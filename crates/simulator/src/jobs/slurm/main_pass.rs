@@ -108,7 +108,7 @@ impl Engine<'_> {
                     usable.keep(&available);
                     let latest = now.nanos().saturating_add(self.planned_length(row));
                     self.closed.keep_open(row, now.nanos(), latest, &mut usable);
-                    let lenders = self.suspendable(now.nanos(), row, at);
+                    let lenders = self.lenders(now.nanos(), row, at);
                     held = self.choose_over(&self.nodes, &lenders, kind, &usable, false);
                     if held.is_none() {
                         // It starts in a later pass, when what it preempts has ended.

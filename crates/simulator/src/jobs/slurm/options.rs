@@ -91,6 +91,8 @@ pub struct SlurmOptions {
     pub preempt_mode: PreemptMode,
     /// `GANG` of `PreemptMode`: whether jobs can be suspended; without it those of that mode are not preempted.
     pub preempt_gang: bool,
+    /// `SchedulerTimeSlice`: how long the turns are that jobs of a partition take of which some are suspended.
+    pub scheduler_time_slice: Span,
     /// `WITHIN` of `PreemptMode`: whether with preempt/qos jobs preempt others of their own QOS that have a lower priority,
     /// under policies that give jobs priorities.
     pub preempt_within: bool,
@@ -145,6 +147,7 @@ impl Default for SlurmOptions {
             preempt_type: None,
             preempt_mode: PreemptMode::Off,
             preempt_gang: false,
+            scheduler_time_slice: Span::from_secs(30),
             preempt_within: false,
             preempt_priority: false,
             preempt_exempt_time: Span::ZERO,

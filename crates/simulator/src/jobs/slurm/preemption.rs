@@ -14,6 +14,7 @@ use super::options::{PreemptType, SlurmOptions};
 use super::outlook::{FIRST_GROUP, LARGEST_GROUP, expected_ends, next_window};
 use super::queue::Order;
 use super::running::{Event, LIMIT_SWEEP, Running};
+use super::suspension::Lenders;
 
 /// After its end a job that is requeued waits so long before it can start (`DEFAULT_EXPIRATION_WINDOW`, and a second).
 const REQUEUE_DELAY: u64 = 121 * SECOND;
@@ -43,21 +44,27 @@ pub(super) struct Preemption {
 impl Preemption {
     pub(super) fn new(site: &Site, workload: &Workload, options: &SlurmOptions) -> Preemption {
         let by = options.preempt_type.filter(|_| options.preempt_mode != PreemptMode::Off);
-        let number = |name: &String| site.qos.iter().position(|(qos, ..)| qos == name).map(|at| at as u16);
+        let none = Preemptable { rank: 0, mode: None, grace: Span::ZERO, exempt: None, within: false };
+        let mut names: Vec<&String> = site.qos.iter().map(|(name, ..)| name).collect();
+        if options.preempt_within {
+            // Then the jobs of any QOS preempt others of it.
+            let others = workload.details(Detail::Qos).iter().filter(|name| !names.contains(name));
+            names.extend(others.collect::<Vec<_>>());
+        }
+        let number = |name: &String| names.iter().position(|qos| *qos == name).map(|at| at as u16);
         let named: Vec<Option<u16>> = workload.details(Detail::Qos).iter().map(number).collect();
         let qos_of = match by.is_some() && named.iter().any(Option::is_some) {
             true => (0..workload.len()).map(|row| named[workload.detail_id(Detail::Qos, row)? as usize]).collect(),
             false => Vec::new(),
         };
-        let preempts = site
-            .qos
-            .iter()
-            .map(|(_, _, names)| site.qos.iter().map(|(other, ..)| names.iter().any(|name| name == other)).collect());
-        let none = Preemptable { rank: 0, mode: None, grace: Span::ZERO, exempt: None, within: false };
+        let preempts = (0..names.len()).map(|at| {
+            let preempted = site.qos.get(at).map(|(_, _, preempted)| preempted);
+            names.iter().map(|other| preempted.is_some_and(|names| names.contains(other))).collect()
+        });
         let mut rules = Preemption {
             by,
             qos_of,
-            qos: site.qos.iter().map(|(_, rules, _)| *rules).collect(),
+            qos: (0..names.len()).map(|at| site.qos.get(at).map_or(none, |(_, rules, _)| *rules)).collect(),
             preempts: preempts.collect(),
             partitions: std::iter::once(none).chain(site.queues.iter().map(|queue| queue.preemptable)).collect(),
             mode: options.preempt_mode,
@@ -145,10 +152,14 @@ impl Preemption {
         }
     }
 
-    /// Whether exempt times keep jobs from being suspended: with preempt/partition_prio the select plugin looks at tiers
-    /// only.
-    pub(super) fn exempts_from_suspension(&self) -> bool {
-        self.by == Some(PreemptType::Qos)
+    /// Who may preempt whom.
+    pub(super) fn preempt_type(&self) -> Option<PreemptType> {
+        self.by
+    }
+
+    /// The tier of a partition.
+    pub(super) fn tier(&self, partition: usize) -> i64 {
+        self.partitions[partition].rank
     }
 
     /// How long a job runs before it can be preempted.
@@ -205,11 +216,18 @@ impl<'a> Engine<'a> {
         found
     }
 
-    /// Whether there are jobs that a job may preempt, running or not.
+    /// The rank by which a running job is preempted.
+    fn rank_of(&self, slot: u32) -> i64 {
+        let row = self.running[slot as usize].row;
+        self.preemption.rules(row, self.attempt(row, 0).0).map_or(0, |rules| rules.rank)
+    }
+
+    /// Whether there are jobs that a job may preempt, or use the processors of, running or not.
     pub(super) fn may_preempt(&self, row: u32) -> bool {
         let rules = &self.preemption;
         let rank = |place: usize| rules.partitions[self.attempt(row, place).0].rank;
         match rules.by {
+            Some(_) if rules.suspends => true,
             None => false,
             Some(PreemptType::Partition) => {
                 let lowest = rules.partitions.iter().map(|partition| partition.rank).min();
@@ -229,7 +247,7 @@ impl<'a> Engine<'a> {
     /// if it would not fit without all that it may preempt.
     pub(super) fn preempt(&mut self, now: Time, row: u32, place: usize, nodes: &NodeSet) -> Option<Placements> {
         let candidates = self.preemptable(now.nanos(), row, place);
-        let lenders = self.suspendable(now.nanos(), row, place);
+        let lenders = self.lenders(now.nanos(), row, place);
         let (victims, held) = self.victims(self.kind(row), nodes, candidates, &lenders)?;
         victims.into_iter().for_each(|slot| self.make_way(now, slot, row));
         Some(held)
@@ -244,16 +262,17 @@ impl<'a> Engine<'a> {
         kind: &Kind,
         nodes: &NodeSet,
         mut candidates: Vec<u32>,
-        lenders: &[u32],
+        lenders: &Lenders,
     ) -> Option<(Vec<u32>, Placements)> {
         let held_of = |slot: u32| &self.running[slot as usize].held;
         let mut round = 0;
         loop {
             round += 1;
-            let mut free = self.nodes.clone();
+            let (mut free, mut lenders) = (self.nodes.clone(), lenders.clone());
             let (last, chosen) = candidates.iter().enumerate().find_map(|(at, slot)| {
                 free.give(self.kind(self.running[*slot as usize].row), held_of(*slot));
-                Some((at, self.choose_over(&free, lenders, kind, nodes, false)?))
+                lenders.remove(*slot);
+                Some((at, self.choose_over(&free, &lenders, kind, nodes, false)?))
             })?;
             let shared = |slot: u32| chosen.iter().filter(|(n, _)| held_of(slot).iter().any(|(m, _)| m == *n)).count();
             if round > u64::from(self.options.preempt_reorder_count) + 1 || candidates.len() as u64 <= round {
@@ -351,7 +370,7 @@ impl<'a> Engine<'a> {
         &self,
         now: u64,
         kind: &Kind,
-        (candidates, lenders): (&[u32], &[u32]),
+        (candidates, lenders): (&[u32], &Lenders),
         nodes: &NodeSet,
     ) -> Option<(u64, Placements)> {
         if let Some(held) = self.choose_over(&self.nodes, lenders, kind, nodes, false) {
@@ -362,11 +381,14 @@ impl<'a> Engine<'a> {
             let job = &self.running[slot as usize];
             free.give(self.kind(job.row), &job.held);
         };
-        candidates.iter().for_each(|slot| take_away(*slot, &mut free));
-        if let Some(held) = self.choose_over(&free, lenders, kind, nodes, false) {
+        let mut lenders = lenders.clone();
+        for slot in candidates {
+            take_away(*slot, &mut free);
+            lenders.remove(*slot);
+        }
+        if let Some(held) = self.choose_over(&free, &lenders, kind, nodes, false) {
             return Some((now, held));
         }
-        let mut lenders = lenders.to_vec();
         let meets = |slot: u32| self.running[slot as usize].held.iter().any(|(node, _)| nodes.contains(node));
         let others: Vec<(u64, u32)> = expected_ends(self, now)
             .into_iter()
@@ -380,7 +402,7 @@ impl<'a> Engine<'a> {
             let size = group.take_while(|(at, (end, _))| *at == 0 || *end <= until).count();
             for (_, slot) in &others[taken..taken + size] {
                 take_away(*slot, &mut free);
-                lenders.retain(|lender| lender != slot);
+                lenders.remove(*slot);
             }
             taken += size;
             window = next_window(&self.options, window);

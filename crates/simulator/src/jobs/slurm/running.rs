@@ -27,6 +27,10 @@ pub(super) struct Running {
     pub(super) runs_out: u64,
     /// Since when it is suspended.
     pub(super) suspended: Option<u64>,
+    /// Its place among the jobs of its partition that take turns.
+    pub(super) turn: u64,
+    /// Whether it runs since the turn began.
+    pub(super) had_turn: bool,
     /// When it must have finished by its limit; when its nodes are free, once it has finished.
     pub(super) expected: u64,
     pub(super) held: Placements,
@@ -186,6 +190,7 @@ impl<'a> Engine<'a> {
             expected,
             held,
             id: self.ids,
+            turn: self.ids,
             is_killed,
             placed: first..self.placed.len(),
             ..Running::default()

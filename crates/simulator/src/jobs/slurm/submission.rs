@@ -31,7 +31,7 @@ impl Engine<'_> {
         }
         let kind = self.kind(row);
         let held = (0..self.attempts_of(row)).find_map(|at| {
-            let lenders = self.suspendable(now.nanos(), row, at);
+            let lenders = self.lenders(now.nanos(), row, at);
             self.choose_over(&self.nodes, &lenders, kind, &self.open_now(now, row, at), false)
         });
         if held.is_none() && self.preemption.is_on() {

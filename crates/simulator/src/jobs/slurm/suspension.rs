@@ -1,9 +1,10 @@
 //! Jobs that are suspended for others and go on later (`PreemptMode=SUSPEND,GANG`).
 //!
-//! The select plugin puts a job also on processors of jobs that it may preempt; slurmctld's gang scheduler then suspends
-//! those that no longer fit, and resumes them when they do (slurm.conf(5), slurmctld's gang.c).
+//! The select plugin puts a job also on processors of jobs of other partitions (`_job_test` of select/cons_tres). slurmctld's gang
+//! scheduler then suspends those that no longer fit beside jobs of higher tiers and of their own partition, resumes them when
+//! they do, and lets the jobs of a partition take turns (gang.c). It knows tiers only, also with preempt/qos.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 use evenhand_model::{NO_TIME, PreemptMode, Time};
 
@@ -12,34 +13,73 @@ use super::super::machine_state::Placements;
 use super::engine::Engine;
 use super::node_set::NodeSet;
 use super::nodes::Nodes;
+use super::options::PreemptType;
 use super::running::{Event, Notice};
 
+/// The running and suspended jobs, by slot, of whose processors another one may use some.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lenders {
+    /// Of partitions of lower tiers.
+    lower: Vec<u32>,
+    /// Of partitions of higher tiers.
+    higher: Vec<u32>,
+    /// Of other partitions of the same tier: the jobs run beside each other.
+    equal: Vec<u32>,
+}
+
+impl Lenders {
+    pub(super) fn is_empty(&self) -> bool {
+        self.lower.is_empty() && self.higher.is_empty() && self.equal.is_empty()
+    }
+
+    pub(super) fn remove(&mut self, slot: u32) {
+        for slots in [&mut self.lower, &mut self.higher, &mut self.equal] {
+            slots.retain(|lender| *lender != slot);
+        }
+    }
+}
+
 impl<'a> Engine<'a> {
-    /// The jobs, by slot, whose processors a job may use in the partition at a place of its list: those that it may suspend,
-    /// and those that are suspended already.
-    pub(super) fn suspendable(&self, now: u64, row: u32, place: usize) -> Vec<u32> {
+    /// The jobs whose processors a job may use in the partition at a place of its list.
+    pub(super) fn lenders(&self, now: u64, row: u32, place: usize) -> Lenders {
         let rules = &self.preemption;
+        let mut found = Lenders::default();
         if !rules.suspends() {
-            return Vec::new();
+            return found;
         }
         let (partition, _) = self.attempt(row, place);
-        let lends = |slot: &u32| {
+        let by_tiers = rules.preempt_type() == Some(PreemptType::Partition);
+        let can_stop = rules.mode(row, partition) == PreemptMode::Suspend;
+        for (_, _, slot) in &self.ends {
             let job = &self.running[*slot as usize];
-            let is_exempt = || rules.exempts_from_suspension() && self.is_exempt(now, job);
-            let can_stop = || job.suspended.is_some() || (!job.completing && job.finish > now && !is_exempt());
-            self.mode_for((row, partition), job) == Some(PreemptMode::Suspend) && can_stop()
-        };
-        self.ends.iter().map(|(_, _, slot)| *slot).filter(lends).collect()
+            let (of_other, _) = self.attempt(job.row, 0);
+            if job.completing || (job.suspended.is_none() && job.finish <= now) {
+                continue;
+            }
+            let mode = rules.mode(job.row, of_other);
+            match rules.tier(of_other).cmp(&rules.tier(partition)) {
+                Ordering::Less if mode == PreemptMode::Suspend => found.lower.push(*slot),
+                Ordering::Greater if !by_tiers && can_stop => found.higher.push(*slot),
+                Ordering::Equal if of_other != partition && !self.options.whole_nodes => {
+                    if !by_tiers || mode != PreemptMode::Off {
+                        found.equal.push(*slot);
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
     }
 
     /// Where a job is put on these nodes, of which `free` is free, if it may use processors of `lenders`.
     ///
     /// Nothing is lent where it fits so. Else as little is lent as `_job_test` of select/cons_tres makes it: as long as the
-    /// job fits, those of the highest rank keep what they have.
+    /// job fits, those of the highest of the lower tiers keep what they have; only if it does not fit otherwise those of its own
+    /// tier lend.
     pub(super) fn choose_over(
         &self,
         free: &Nodes<'a>,
-        lenders: &[u32],
+        lenders: &Lenders,
         kind: &Kind,
         nodes: &NodeSet,
         busy_first: bool,
@@ -47,90 +87,157 @@ impl<'a> Engine<'a> {
         if let Some(held) = free.choose_busy_first(kind, nodes, busy_first) {
             return Some(held);
         }
-        let mut ranks: Vec<i64> = lenders.iter().map(|slot| self.rank_of(*slot)).collect();
-        ranks.sort_unstable();
-        ranks.dedup();
+        if lenders.is_empty() {
+            return None;
+        }
+        let lend = |free: &mut Nodes<'a>, slot: u32| {
+            let job = &self.running[slot as usize];
+            free.lend(self.kind(job.row), &job.held);
+        };
+        let mut always = free.clone();
+        lenders.higher.iter().for_each(|slot| lend(&mut always, *slot));
+        let mut tiers: Vec<i64> = lenders.lower.iter().map(|slot| self.tier_of(*slot)).collect();
+        tiers.sort_unstable();
+        tiers.dedup();
         let mut found = None;
-        while let Some(highest) = ranks.pop() {
-            let mut free = free.clone();
-            for slot in lenders.iter().filter(|slot| self.rank_of(**slot) <= highest) {
-                let job = &self.running[*slot as usize];
-                free.lend(self.kind(job.row), &job.held);
-            }
+        loop {
+            let mut free = always.clone();
+            let lends = |slot: &&u32| tiers.last().is_some_and(|highest| self.tier_of(**slot) <= *highest);
+            lenders.lower.iter().filter(lends).for_each(|slot| lend(&mut free, *slot));
             let Some(held) = free.choose_busy_first(kind, nodes, busy_first) else { break };
             found = Some(held);
+            if tiers.pop().is_none() || (tiers.is_empty() && lenders.higher.is_empty()) {
+                break;
+            }
         }
-        found
+        if found.is_some() || lenders.equal.is_empty() {
+            return found;
+        }
+        lenders.lower.iter().chain(&lenders.equal).for_each(|slot| lend(&mut always, *slot));
+        always.choose_busy_first(kind, nodes, busy_first)
     }
 
-    /// The rank by which a running job is preempted.
-    pub(super) fn rank_of(&self, slot: u32) -> i64 {
+    /// The tier of the partition of a running job.
+    fn tier_of(&self, slot: u32) -> i64 {
+        self.preemption.tier(self.attempt(self.running[slot as usize].row, 0).0)
+    }
+
+    /// The running and suspended jobs by partition, those of the highest tier first, each partition's in the order of their turns.
+    fn by_partition(&self) -> Vec<Vec<u32>> {
+        let mut slots: Vec<(Reverse<i64>, usize, u64, u32)> = self
+            .ends
+            .iter()
+            .map(|(_, _, slot)| (*slot, &self.running[*slot as usize]))
+            .filter(|(_, job)| !job.completing)
+            .map(|(slot, job)| (Reverse(self.tier_of(slot)), self.attempt(job.row, 0).0, job.turn, slot))
+            .collect();
+        slots.sort_unstable();
+        slots.chunk_by(|a, b| a.1 == b.1).map(|chunk| chunk.iter().map(|(.., slot)| *slot).collect()).collect()
+    }
+
+    /// Whether a job stays whatever others do, since its mode is another one.
+    fn cannot_stop(&self, slot: u32) -> bool {
         let row = self.running[slot as usize].row;
-        self.preemption.rules(row, self.attempt(row, 0).0).map_or(0, |rules| rules.rank)
+        self.preemption.mode(row, self.attempt(row, 0).0) != PreemptMode::Suspend
     }
 
-    /// Sorts slots by the order in which their jobs keep their processors: by rank, start and row.
-    fn sort_by_precedence(&self, slots: &mut [u32]) {
-        slots.sort_by_key(|slot| {
-            let job = &self.running[*slot as usize];
-            (Reverse(self.rank_of(*slot)), job.start, job.row)
-        });
-    }
-
-    /// Suspends jobs of which one that starts uses processors.
+    /// Suspends jobs of which one that starts uses processors, or that one, if it does not fit beside those of higher tiers.
     pub(super) fn suspend_for(&mut self, now: Time, slot: u32) {
         if !self.preemption.suspends() {
             return;
         }
-        let mut used = self.processors_used();
-        let job = &self.running[slot as usize];
-        let row = job.row;
-        let is_over = |(node, chunks): (u32, u32)| {
-            let (_, has) = self.nodes.processors_held(self.kind(row), node, chunks);
-            used[node as usize] > has
-        };
-        if !job.held.iter().any(is_over) {
+        let used = self.processors_used(|_| true);
+        let mut is_over = false;
+        self.count_processors(slot, |node, _, has| is_over |= used[node] > has);
+        if !is_over {
             return;
         }
-        let of_place = |place: usize| self.suspendable(now.nanos(), row, place);
-        let mut candidates: Vec<u32> = (0..self.attempts_of(row)).flat_map(of_place).collect();
-        candidates.retain(|slot| self.running[*slot as usize].suspended.is_none());
-        candidates.sort_unstable();
-        candidates.dedup();
-        self.sort_by_precedence(&mut candidates);
-        candidates.iter().for_each(|slot| self.count_processors(*slot, |node, held, _| used[node] -= held));
-        for slot in candidates {
-            match self.fits_beside(slot, &used) {
-                true => self.count_processors(slot, |node, held, _| used[node] += held),
-                false => self.suspend(now, slot),
-            }
-        }
-        self.resume(now);
-    }
-
-    /// Resumes suspended jobs whose processors nobody uses.
-    pub(super) fn resume(&mut self, now: Time) {
-        if self.suspended.is_empty() {
-            return;
-        }
-        let mut used = self.processors_used();
-        let mut slots = std::mem::take(&mut self.suspended);
-        self.sort_by_precedence(&mut slots);
-        for slot in slots {
-            if self.fits_beside(slot, &used) {
-                self.count_processors(slot, |node, held, _| used[node] += held);
-                self.go_on(now, slot);
-            } else {
-                self.suspended.push(slot);
-            }
+        let (tier, partition) = (self.tier_of(slot), self.attempt(self.running[slot as usize].row, 0).0);
+        let beside = self.processors_used(|other| {
+            let of_other = self.attempt(self.running[other as usize].row, 0).0;
+            other != slot && (of_other == partition || self.tier_of(other) > tier)
+        });
+        match self.fits_beside(slot, &beside) || self.cannot_stop(slot) {
+            true => self.update_rows(now),
+            false => self.suspend(now, slot),
         }
     }
 
-    /// By node: how many processors jobs use that are not suspended.
-    fn processors_used(&self) -> Vec<u64> {
+    /// Suspends running jobs that do not fit beside those of higher tiers and those before them in their own partition, and resumes
+    /// suspended ones that do (`_update_active_row` of gang.c).
+    pub(super) fn update_rows(&mut self, now: Time) {
+        self.fill_rows(now, false);
+    }
+
+    /// Ends the turns of the jobs of partitions of which some are suspended: those that had this turn go behind the others
+    /// (`_cycle_job_list` of gang.c).
+    pub(super) fn take_turns(&mut self, now: Time) {
+        self.clocks.last_turn = now.nanos();
+        self.fill_rows(now, true);
+    }
+
+    /// Sorts the jobs of a partition, in the order of their turns, by who comes first into its row. Whether a turn begins.
+    fn sort_row(&mut self, slots: &mut [u32], turn: bool) -> bool {
+        let begins = turn && slots.iter().any(|slot| self.running[*slot as usize].suspended.is_some());
+        if begins {
+            slots.sort_by_key(|slot| self.running[*slot as usize].had_turn);
+            for slot in slots.iter() {
+                self.ids += 1;
+                self.running[*slot as usize].turn = self.ids;
+            }
+            slots.sort_by_key(|slot| !self.cannot_stop(*slot));
+        } else {
+            // Those that had their turn, those that started or went on since, those that wait for theirs.
+            slots.sort_by_key(|slot| {
+                let job = &self.running[*slot as usize];
+                (!self.cannot_stop(*slot), job.suspended.is_some(), !job.had_turn)
+            });
+        }
+        begins
+    }
+
+    /// Decides which jobs run and which are suspended; with `turn`, partitions of which jobs are suspended begin a turn.
+    fn fill_rows(&mut self, now: Time, turn: bool) {
+        let mut of_higher = vec![0u64; self.nodes.len()];
+        let mut of_tier = of_higher.clone();
+        let mut last = None;
+        for mut slots in self.by_partition() {
+            let tier = slots.first().map(|slot| self.tier_of(*slot));
+            if tier != last {
+                of_higher.clone_from(&of_tier);
+                last = tier;
+            }
+            let mut used = of_higher.clone();
+            let begins_turn = self.sort_row(&mut slots, turn);
+            for slot in slots {
+                let fits = self.cannot_stop(slot) || self.fits_beside(slot, &used);
+                let is_suspended = self.running[slot as usize].suspended.is_some();
+                if fits {
+                    self.count_processors(slot, |node, held, _| {
+                        used[node] += held;
+                        of_tier[node] += held;
+                    });
+                }
+                match (fits, is_suspended) {
+                    (true, true) => self.go_on(now, slot),
+                    (false, false) => self.suspend(now, slot),
+                    _ => {}
+                }
+                let job = &mut self.running[slot as usize];
+                job.had_turn = fits && (begins_turn || (job.had_turn && !is_suspended));
+            }
+        }
+    }
+
+    /// By node: how many processors those of the jobs use that neither are suspended nor complete.
+    fn processors_used(&self, counts: impl Fn(u32) -> bool) -> Vec<u64> {
         let mut used = vec![0; self.nodes.len()];
-        let slots = (0u32..).zip(&self.running).filter(|(_, job)| job.suspended.is_none());
-        slots.for_each(|(slot, _)| self.count_processors(slot, |node, held, _| used[node] += held));
+        for (_, _, slot) in &self.ends {
+            let job = &self.running[*slot as usize];
+            if job.suspended.is_none() && !job.completing && counts(*slot) {
+                self.count_processors(*slot, |node, held, _| used[node] += held);
+            }
+        }
         used
     }
 
@@ -145,7 +252,7 @@ impl<'a> Engine<'a> {
 
     fn fits_beside(&self, slot: u32, used: &[u64]) -> bool {
         let mut fits = true;
-        self.count_processors(slot, |node, held, has| fits &= used[node] + held <= has);
+        self.count_processors(slot, |node, held, has| fits &= held == 0 || used[node] + held <= has);
         fits
     }
 
@@ -167,6 +274,7 @@ impl<'a> Engine<'a> {
         self.ids += 1;
         self.changes += 1;
         let job = &self.running[slot as usize];
+        self.suspended.retain(|other| *other != slot);
         let (row, waited) = (job.row, now.nanos() - job.suspended.unwrap_or(now.nanos()));
         self.ends.remove(&(job.expected, row, slot));
         let expected = job.expected.saturating_add(waited);

@@ -31,6 +31,8 @@ struct Runs {
     paused: u64,
     /// Since when it runs without a break.
     since: u64,
+    /// Whether it runs since the turn of its partition's jobs began.
+    had_turn: bool,
     /// Whether a job may use its processors.
     is_lent: bool,
 }
@@ -136,6 +138,7 @@ impl<'a> SlurmReferenceModel<'a> {
     fn free_nodes(&mut self, t: u64) -> bool {
         let o = self.world.options;
         let completing = secs(o.completing);
+        let ends = self.running.iter().any(|r| !r.ended && r.finish == t);
         for at in 0..self.running.len() {
             let r = &mut self.running[at];
             if !r.ended && r.finish == t {
@@ -156,8 +159,10 @@ impl<'a> SlurmReferenceModel<'a> {
         let before = self.running.len();
         self.running.retain(|r| r.finish + completing > t);
         let released = self.running.len() < before;
+        if ends && self.running.iter().any(|r| r.suspended.is_some()) {
+            self.fill_rows(t, false);
+        }
         if released {
-            self.resume(t);
             self.changed = self.changed.or(Some(t));
         }
         released
@@ -200,6 +205,9 @@ impl<'a> SlurmReferenceModel<'a> {
             self.main_pass(t, full);
         }
         let released = self.free_nodes(t);
+        if t.is_multiple_of(secs(o.scheduler_time_slice)) && self.running.iter().any(|r| r.suspended.is_some()) {
+            self.fill_rows(t, true);
+        }
         self.after_release(t, released);
         let starts = &self.found.starts;
         let is_due = |(at, _, other): &(u64, usize, usize)| *at <= t && starts[*other].is_some_and(|start| start < t);
@@ -510,9 +518,10 @@ impl<'a> SlurmReferenceModel<'a> {
             suspended: None,
             paused: 0,
             since: t,
+            had_turn: false,
             is_lent: false,
         });
-        self.suspend_for(t, job);
+        self.suspend_for(t);
         self.waiting.retain(|&j| j != job);
         self.changed = self.changed.or(Some(t));
     }

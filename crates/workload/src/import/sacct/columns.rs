@@ -106,7 +106,24 @@ pub(super) struct Columns {
     width: usize,
     /// The position of each [`Column`].
     indexes: [Option<usize>; ALL.len()],
+    /// The position of Constraints, if only they can hold the delimiter.
+    alternatives: Option<usize>,
 }
+
+/// Columns that hold any text.
+const FREE_TEXT: [&str; 11] = [
+    "AdminComment",
+    "Comment",
+    "Container",
+    "Extra",
+    "JobName",
+    "StdErr",
+    "StdIn",
+    "StdOut",
+    "SubmitLine",
+    "SystemComment",
+    "WorkDir",
+];
 
 /// An error in the header line.
 pub(super) struct HeaderError {
@@ -132,6 +149,7 @@ impl Columns {
             delimiter: delimiter.to_string().into_bytes(),
             width: 0,
             indexes: [None; ALL.len()],
+            alternatives: None,
         };
         let names: Vec<&str> = text.split(delimiter).map(str::trim).collect();
         columns.locate(&names)?;
@@ -142,7 +160,8 @@ impl Columns {
     pub(super) fn named(names: &[String], row: &[u8]) -> Result<Columns, HeaderError> {
         let delimiter = str::from_utf8(row).ok().and_then(delimiter_of_row);
         let delimiter = delimiter.map_or("|".to_string(), |c| c.to_string()).into_bytes();
-        let mut columns = Columns { header: Vec::new(), delimiter, width: 0, indexes: [None; ALL.len()] };
+        let mut columns =
+            Columns { header: Vec::new(), delimiter, width: 0, indexes: [None; ALL.len()], alternatives: None };
         let names: Vec<&str> = names.iter().map(|n| n.trim()).collect();
         columns.locate(&names)?;
         // `sacct -p` ends each row with a delimiter.
@@ -189,6 +208,8 @@ impl Columns {
         for (column, name) in ALL {
             columns.indexes[*column as usize] = names.iter().position(|n| n.eq_ignore_ascii_case(name));
         }
+        let is_free_text = |name: &&str| FREE_TEXT.iter().any(|free| free.eq_ignore_ascii_case(name));
+        columns.alternatives = columns.index(Column::Constraints).filter(|_| !names.iter().any(is_free_text));
         let has = |column: &Column| columns.index(*column).is_some();
         use Column::*;
         let needed: [(&[Column], &str); 5] = [
@@ -229,12 +250,19 @@ impl Columns {
             at = end + self.delimiter.len();
         }
         fields.push((at, &line[at..]));
+        // `-C a|b` is printed as it is.
+        if let Some(first) = self.alternatives.filter(|_| fields.len() > self.width && self.delimiter == b"|") {
+            let last = first + fields.len() - self.width;
+            let (begin, end) = (fields[first].0, fields[last].0 + fields[last].1.len());
+            fields.splice(first..=last, [(begin, &line[begin..end])]);
+        }
         if fields.len() != self.width {
             let whose = if self.header.is_empty() { "the first row" } else { "the header" };
             let expected = format!("{}, as {whose} has", counted(self.width as u64, "column", "columns"));
             let error = FieldError::described(line.len(), counted(fields.len() as u64, "column", "columns"), expected);
             return Err(error.remedy(
-                "omit columns whose text can hold the delimiter (JobName, Comment), or pass --lenient to skip such rows",
+                "omit columns whose text can hold the delimiter (JobName, Comment), call sacct with another --delimiter, or \
+                 pass --lenient to skip such rows",
             ));
         }
         Ok(Row { columns: self, fields })
