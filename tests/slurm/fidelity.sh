@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # How near the simulation of Slurm's scheduler comes to a real Slurm: a mix of short jobs runs on a real one, and is then
 # simulated from its configuration and sacct alone.
-#   tests/slurm/fidelity.sh EVENHAND [--mix small|site] [--seed N] [--jobs N] [--conf 'LINES OF SLURM.CONF'] [--keep DIR]
+#   tests/slurm/fidelity.sh EVENHAND [--mix MIX] [--seed N] [--jobs N] [--conf 'LINES OF SLURM.CONF'] [--keep DIR]
 #     [--partitions 'DEFAULTS OF PARTITIONS'] [--release bookworm|trixie|sid]
 #   tests/slurm/fidelity.sh EVENHAND --from DIR     compares again what --keep has kept
 #   tests/slurm/fidelity.sh EVENHAND --from DIR --against DIR     compares two real runs of one mix: how far they differ
 # --mix small: 150 jobs of six users on 6 nodes within five minutes; site: 700 jobs of twenty users on 64 nodes in a quarter of an hour.
+# Like small, without fair share: licences, features (of which few nodes have what many ask for), suspension (of jobs of lower tiers), and
+# preemption: 110 jobs that are requeued or cancelled, beside a reservation. tests/slurm/rules.sh has the same rules on a few jobs each.
 # Prints a line `name real simulated difference` for makespan, mean wait, the waits of users and what started the jobs, and
 # fails beyond the bounds below. Starts a Slurm of its own and stops it at the end. As root the jobs are those of six of
 # the system's users; as any other user all are the caller's, under three accounts.
 set -uo pipefail
 
-evenhand=${1:?usage: tests/slurm/fidelity.sh EVENHAND [--mix small|site] [--seed N] [--jobs N] [--conf LINES] [--partitions DEFAULTS] [--keep DIR] [--from DIR [--against DIR]] [--release RELEASE]}
+evenhand=${1:?usage: tests/slurm/fidelity.sh EVENHAND [--mix MIX] [--seed N] [--jobs N] [--conf LINES] [--partitions DEFAULTS] [--keep DIR] [--from DIR [--against DIR]] [--release RELEASE]}
 evenhand=$(realpath "$evenhand")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=tests/slurm/common.sh
@@ -32,74 +34,12 @@ while [ $# -gt 1 ]; do
     esac
     shift 2
 done
-[ -n "$jobs" ] || case $mix in small) jobs=150 ;; *) jobs=700 ;; esac
-
-# Two kinds of nodes, two partitions of which one has only the larger kind, and clocks that fit jobs of seconds.
-case $mix in
-    small) smaller=4 larger=2 mix_users=6 ;;
-    site) smaller=48 larger=16 mix_users=20 ;;
-    *) echo "unknown mix $mix" >&2 && exit 2 ;;
-esac
-nodes=$(
-    for ((i = 1; i <= smaller; i++)); do echo "a$i 4 8000 0 small"; done
-    for ((i = 1; i <= larger; i++)); do echo "b$i 8 16000 0 large"; done
-)
-settings="PriorityWeightAge=1000
-PriorityMaxAge=1-0
-PriorityWeightFairshare=10000
-PriorityWeightJobSize=500
-PriorityCalcPeriod=1
-PriorityDecayHalfLife=1-0
-SelectTypeParameters=CR_CPU
-SlurmctldDebug=debug
-SchedulerParameters=sched_interval=15,bf_interval=7,batch_sched_delay=3,bf_resolution=1
-PartitionName=large Nodes=b[1-$larger] MaxTime=1:00:00 PriorityJobFactor=10 State=UP
+# shellcheck source=tests/slurm/mixes.sh
+source "$root/tests/slurm/mixes.sh"
+settings+="
 $conf"
-
-# A line a submission: seconds until the next one, user, partition, nodes, processors, seconds, minutes of the limit, tasks of an
-# array, whole nodes (- or x). Most jobs run far shorter than their limits, a few beyond them.
-mix() {
-    if [ "$mix" = small ]; then mix_small; else mix_site; fi
-}
-
-# Serial and multi-node jobs of six users within a minute.
-mix_small() {
-    awk -v seed="$seed" -v jobs="$jobs" 'BEGIN {
-        srand(seed)
-        for (i = 0; i < jobs; i++) {
-            user = int(6 * rand() * rand())
-            large = rand()
-            nodes = large < 0.12 ? 2 + int(4 * rand()) : 1
-            cpus = nodes > 1 ? nodes * (1 + int(4 * rand())) : 1 + int(4 * rand() * rand())
-            run = rand() < 0.2 ? 15 + int(25 * rand()) : 2 + int(10 * rand())
-            limit = rand() < 0.5 ? 1 : 1 + int(5 * rand())
-            partition = rand() < 0.15 && nodes <= 2 ? "large" : "main"
-            gap = rand() < 0.75 ? 0 : 1
-            print gap, user, partition, nodes, cpus, run, limit, 1, "-"
-        }
-    }'
-}
-
-# Sessions of twenty users over some ten minutes: serial and multi-node jobs, arrays, whole nodes.
-mix_site() {
-    awk -v seed="$seed" -v jobs="$jobs" 'BEGIN {
-        srand(seed)
-        for (done = 0; done < jobs; done += tasks) {
-            if (left-- <= 0) { user = int(20 * rand() * rand()); left = 1 + int(4 * rand()); kind = rand() }
-            tasks = 1; nodes = 1; whole = "-"
-            if (kind < 0.15) { tasks = 4 + int(12 * rand()); cpus = 1 + int(2 * rand()) }
-            else if (kind < 0.45) { nodes = 2 + int(8 * rand() * rand()); cpus = nodes * (1 + int(4 * rand())) }
-            else if (kind < 0.52) { nodes = 1 + int(4 * rand()); cpus = nodes; whole = "x" }
-            else cpus = 1 + int(6 * rand() * rand())
-            run = rand() < 0.3 ? 90 + int(240 * rand()) : 12 + int(80 * rand())
-            limit = int(run * (1 + 3 * rand()) / 60) + 1
-            if (rand() < 0.04 && limit > 1) limit--
-            partition = nodes <= 6 && (cpus > 4 * nodes || rand() < 0.15) ? "large" : "main"
-            gap = tasks * (-0.7 * log(1 - rand()))
-            print gap, user, partition, nodes, cpus, run, limit, tasks, whole
-        }
-    }'
-}
+# shellcheck source=tests/slurm/kept.sh
+source "$root/tests/slurm/kept.sh"
 
 account_of() { printf '%s' "$1" | awk '{ print substr("abc", $1 % 3 + 1, 1) }'; }
 
@@ -115,6 +55,11 @@ real() {
     for n in "${!users[@]}"; do
         sacctmgr -i -Q add user "${users[$n]}" account="$(account_of "$n")" Fairshare=$((n % 6 + 1)) >/dev/null
     done
+    if [ "$mix" = suspension-qos ]; then
+        sacctmgr -i -Q add qos urgent >/dev/null
+        sacctmgr -i -Q modify qos urgent set Preempt=normal >/dev/null
+        sacctmgr -i -Q modify account a b c set qos=normal,urgent >/dev/null
+    fi
     last=$((${#users[@]} - 1))
     until_true 60 eval 'submit "${users[$last]}" -A "$(account_of "$last")" -n1 -t 1 --wrap true >/dev/null 2>&1'
     # New associations have a fair share of 0 until priorities are computed, which this file records. The mix begins then.
@@ -126,26 +71,26 @@ real() {
     begin=$(date +%Y-%m-%dT%H:%M:%S)
     submit "${users[$last]}" -A "$(account_of "$last")" -n1 -t 1 --wrap true >/dev/null
     sleep 2
-    while read -r gap user partition count cpus run limit tasks whole; do
+    mkdir -p "$1"
+    if [ "$mix" = preemption ]; then
+        scontrol create reservation ReservationName=maint StartTime=now+90 Duration=2 Nodes=a[1-2] Users=root Flags=MAINT >/dev/null
+        scontrol show reservation >"$1/reservations.txt"
+    fi
+    while read -r gap user partition count cpus run limit tasks options; do
         user=$((user % ${#users[@]}))
-        options=(-A "$(account_of "$user")" -p "$partition" -N "$count" --ntasks-per-node="$((cpus / count))" -t "$limit")
-        [ "$tasks" = 1 ] || options+=(-a "1-$tasks")
-        [ "$whole" = - ] || options+=(--exclusive)
-        submit "${users[$user]}" "${options[@]}" --wrap "exec sleep $run" >/dev/null ||
-            echo "not submitted: $user $partition $count $cpus" >&2
+        asked=(-J "r$run" -A "$(account_of "$user")" -p "$partition" -N "$count" --ntasks-per-node="$((cpus / count))" -t "$limit")
+        [ "$tasks" = 1 ] || asked+=(-a "1-$tasks")
+        script="exec sleep $run"
+        # One sleep would go on while the job is suspended.
+        [[ $mix != suspension* ]] || script="for i in \$(seq $run); do sleep 1; done"
+        # shellcheck disable=SC2086
+        submit "${users[$user]}" "${asked[@]}" $options --wrap "$script" >/dev/null ||
+            echo "not submitted: $user $partition $count $cpus $options" >&2
         sleep "$gap"
     done < <(mix)
     until_true 1800 eval '[ -z "$(squeue -h)" ]'
-    # slurmdbd learns of the last ends a little later.
-    until_true 60 eval '! sacct -a -X -n -S "$begin" -o State | grep -Eq "RUNNING|PENDING|COMPLETING"'
-    mkdir -p "$1"
     stat -c %Y "$computed" >"$1/computed"
-    sacct -a -X -P --noconvert -S "$begin" -o \
-        JobIDRaw,JobID,User,Account,Partition,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,NNodes,NCPUS,ReqTRES,AllocTRES,NodeList,Flags >"$1/sacct.txt"
-    sacctmgr -P show assoc >"$1/assoc.txt"
-    cp "$SLURM_CONF" "$1/slurm.conf"
-    # What it decided when: for a look at where the simulation departs from it, with --conf DebugFlags=….
-    cp "$work/slurm/log/slurmctld.log" "$1/slurmctld.log"
+    keep_run "$1" "$begin"
 }
 
 if [ -z "$from" ]; then
@@ -154,9 +99,10 @@ if [ -z "$from" ]; then
 fi
 cd "$work" || exit 1
 
-# jobs FILE: a line `user submit start duration by` a job that ran, in the order of submission, of a table of sacct.
+# jobs DIR: a line `user submit start duration by` a job that ran, in the order of submission. The duration is that of the last run, with
+# the time for which it was suspended.
 jobs() {
-    awk -F'|' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    one_row_a_job "$1" real | awk -F';' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         function seconds(time) { gsub(/[-T:]/, " ", time); return mktime(time) }
         $at["Start"] ~ /^[0-9]/ {
             split($at["JobID"], id, "_")
@@ -164,8 +110,23 @@ jobs() {
             if ($at["Flags"] ~ /SchedSubmit/) by = "submit"
             if ($at["Flags"] ~ /SchedMain/) by = "main"
             if ($at["Flags"] ~ /SchedBackfill/) by = "backfill"
-            print id[1], id[2] + 0, $at["User"], seconds($at["Submit"]), seconds($at["Start"]), $at["ElapsedRaw"], by
-        }' "$1" | sort -n -k 1,1 -k 2,2 | cut -d' ' -f 3-
+            print id[1], id[2] + 0, $at["User"], seconds($at["Submit"]), seconds($at["Start"]), seconds($at["End"]) - seconds($at["Start"]), by
+        }' | sort -n -k 1,1 -k 2,2 | cut -d' ' -f 3-
+}
+
+# made_way DIR: how often jobs were requeued, how many cancelled, and how many suspended.
+made_way() {
+    awk -F';' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        {
+            rows++
+            if (!($at["JobIDRaw"] in seen)) jobs++
+            seen[$at["JobIDRaw"]] = $at["State"]
+            suspended += $at["Suspended"] != "00:00:00"
+        }
+        END {
+            for (id in seen) cancelled += seen[id] ~ /PREEMPTED/
+            print "made_way_really: " rows - jobs " requeued, " cancelled + 0 " cancelled, " suspended + 0 " suspended"
+        }' "$1/sacct.txt"
 }
 
 # compare ONE OTHER: two files of such lines, job by job.
@@ -204,31 +165,17 @@ compare() {
         }' | tee measured.txt
 }
 
-jobs "$from/sacct.txt" >real.txt
+jobs "$from" >real.txt
 if [ -n "$against" ]; then
-    jobs "$against/sacct.txt" >other.txt
+    jobs "$against" >other.txt
     compare real.txt other.txt
     exit
 fi
-# Priorities are computed every minute from slurmctld's start on, which sacct does not show, and in the simulation at whole minutes:
-# all times are moved by the difference.
-moved() {
-    awk -F'|' -v OFS='|' -v by="$(($(cat "$from/computed" 2>/dev/null || echo 0) % 60))" '
-        NR == 1 { for (i = 1; i <= NF; i++) if ($i ~ /^(Submit|Eligible|Start|End)$/) times[i] }
-        NR > 1 { for (i in times) if ($i ~ /^[0-9]/) {
-            time = $i
-            gsub(/[-T:]/, " ", time)
-            $i = strftime("%Y-%m-%dT%H:%M:%S", mktime(time) - by)
-        } }
-        { print }' "$from/sacct.txt"
-}
-moved >sacct.txt
-"$evenhand" site import --slurm-conf "$from/slurm.conf" --assoc "$from/assoc.txt" -o site >import.txt 2>&1 || { cat import.txt; exit 1; }
-# Of jobs that have whole nodes sacct's allocated processors are those of the nodes that they had.
-processors=()
-! grep -q EXCLUSIVE "$from/slurm.conf" || processors=(--processors requested)
-"$evenhand" study sacct.txt "${processors[@]}" --site site --scheduler slurm --release submit --policy site --tasks-csv --out study >study.txt 2>&1 ||
-    { cat study.txt; exit 1; }
+simulate "$from" || exit 1
+if grep -q '^PreemptType=' "$from/slurm.conf"; then
+    made_way "$from"
+    tr '\n' ' ' <study.txt | grep -o 'preempted: *[0-9]* requeued, *[0-9]* cancelled\(, *[0-9]* suspended\)\?' || echo 'preempted: none'
+fi
 # Rows of a study are in the order of submission. In a burst that is the order of the lines of sacct, by the ids of jobs.
 tail -n +2 study/tasks-site-*.csv | awk -F, '{ print $2, $3, $4, $5, $8 }' >simulated.txt
 compare real.txt simulated.txt

@@ -6,24 +6,38 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_model::Time;
+use evenhand_model::{Amount, Time};
 use evenhand_policies::{Job, Policy};
+
+/// A job that runs, and what it is charged for if that is more than it asks for.
+#[derive(Clone, Debug)]
+pub(super) struct ChargedJob<'a> {
+    pub(super) job: Job<'a>,
+    pub(super) amounts: Option<Box<[Amount]>>,
+}
+
+impl ChargedJob<'_> {
+    /// The job, as policies are notified of it.
+    pub(super) fn job(&self) -> Job<'_> {
+        Job { demand: self.amounts.as_deref().unwrap_or(self.job.demand), ..self.job }
+    }
+}
 
 /// The starts and ends since priorities were last computed, of which the policy is notified when they are computed next.
 #[derive(Default)]
 pub(super) struct Charges<'a> {
     /// By row: the start of a job that runs.
-    started: BTreeMap<u32, (Time, Job<'a>)>,
+    started: BTreeMap<u32, (Time, ChargedJob<'a>)>,
     /// Jobs that ran then and have ended since.
-    ended: Vec<Job<'a>>,
+    ended: Vec<ChargedJob<'a>>,
 }
 
 impl<'a> Charges<'a> {
-    pub(super) fn started(&mut self, now: Time, row: u32, job: Job<'a>) {
+    pub(super) fn started(&mut self, now: Time, row: u32, job: ChargedJob<'a>) {
         self.started.insert(row, (now, job));
     }
 
-    pub(super) fn ended(&mut self, row: u32, job: Job<'a>) {
+    pub(super) fn ended(&mut self, row: u32, job: ChargedJob<'a>) {
         if self.started.remove(&row).is_none() {
             self.ended.push(job);
         }
@@ -32,12 +46,12 @@ impl<'a> Charges<'a> {
     /// Notifies the policy, before priorities are computed anew; they were last computed at `last`.
     pub(super) fn settle(&mut self, last: Time, policy: &mut dyn Policy) {
         for job in self.ended.drain(..) {
-            policy.finished(last, &job);
+            policy.finished(last, &job.job());
         }
-        let mut started: Vec<(Time, Job<'_>)> = std::mem::take(&mut self.started).into_values().collect();
+        let mut started: Vec<(Time, ChargedJob<'_>)> = std::mem::take(&mut self.started).into_values().collect();
         started.sort_by_key(|(start, _)| *start);
         for (start, job) in started {
-            policy.started(start, &job);
+            policy.started(start, &job.job());
         }
     }
 }

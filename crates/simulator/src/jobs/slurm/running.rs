@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use evenhand_model::{PreemptMode, Span, Time};
+use evenhand_model::{Amount, PreemptMode, Span, Time};
 use evenhand_policies::{Job, Policy};
 
 use super::super::Assignment;
 use super::super::machine_state::Placements;
+use super::charges::ChargedJob;
 use super::engine::{Engine, SECOND};
 use super::queue::Order;
 use super::results::Activity;
@@ -78,10 +79,10 @@ impl<'a> Engine<'a> {
                 self.alive -= 1;
                 self.ends.remove(&(job.expected, job.row, slot));
                 self.count_use(&job, job.finish);
-                let ended = self.running_job(&job);
+                let ended = self.charged_job(&job);
                 match &mut self.charges {
                     Some(charges) => charges.ended(job.row, ended),
-                    None => policy.finished(now, &ended),
+                    None => policy.finished(now, &ended.job()),
                 }
                 self.limits.remove(job.row);
                 if self.preempted(now, &job) {
@@ -121,13 +122,28 @@ impl<'a> Engine<'a> {
         self.nodes.give(self.kind(job.row), &job.held);
     }
 
-    pub(super) fn running_job(&self, job: &Running) -> Job<'a> {
-        Job {
+    /// A running job as policies are notified of it. Priorities charge a job of whole nodes for these, but for their memory
+    /// (sbatch(1), `--exclusive`): that is what AllocTRES has, of which Slurm computes its billing.
+    fn charged_job(&self, job: &Running) -> ChargedJob<'a> {
+        let of = Job {
             requested: Span::from_nanos(self.planned_length(job.row)),
             started: Time::from_nanos(job.since),
             rate: self.nodes.site.rate(self.kind(job.row), &job.held),
             ..self.jobs.pending_job(self.workload, self.submission_times.of(job.row), job.row)
+        };
+        if !self.options.whole_nodes || !matches!(self.order, Order::Priorities(_)) {
+            return ChargedJob { job: of, amounts: None };
         }
+        let site = self.nodes.site;
+        let of_nodes = |resource: usize| {
+            let has = |(node, _): (u32, u32)| site.groups[site.group_of(node)].has[resource];
+            Amount(job.held.iter().map(has).sum())
+        };
+        let amount = |(resource, asked): (usize, &Amount)| match self.workload.resources()[resource].name.as_str() {
+            "mem" => *asked,
+            _ => of_nodes(resource),
+        };
+        ChargedJob { job: of, amounts: Some(of.demand.iter().enumerate().map(amount).collect()) }
     }
 
     pub(super) fn count_use(&mut self, job: &Running, until: u64) {
@@ -230,12 +246,12 @@ impl<'a> Engine<'a> {
         for notice in std::mem::take(&mut self.notices) {
             let (Notice::Starts(slot) | Notice::Stops(slot)) = notice;
             let job = &self.running[slot as usize];
-            let (row, job) = (job.row, self.running_job(job));
+            let (row, job) = (job.row, self.charged_job(job));
             match (&mut self.charges, notice) {
                 (Some(charges), Notice::Starts(_)) => charges.started(now, row, job),
                 (Some(charges), Notice::Stops(_)) => charges.ended(row, job),
-                (None, Notice::Starts(_)) => policy.started(now, &job),
-                (None, Notice::Stops(_)) => policy.finished(now, &job),
+                (None, Notice::Starts(_)) => policy.started(now, &job.job()),
+                (None, Notice::Stops(_)) => policy.finished(now, &job.job()),
             }
         }
     }

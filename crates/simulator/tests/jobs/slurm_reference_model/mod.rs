@@ -140,12 +140,12 @@ impl<'a> SlurmReferenceModel<'a> {
         let completing = secs(o.completing);
         let ends = self.running.iter().any(|r| !r.ended && r.finish == t);
         for at in 0..self.running.len() {
+            let cpus = self.charged_cpus(&self.running[at]);
             let r = &mut self.running[at];
             if !r.ended && r.finish == t {
                 r.ended = true;
                 if o.charge_ends {
-                    let job = &self.world.jobs[r.job];
-                    self.charged[job.user] += job.amounts[0] * (t - r.since.max(self.last_priorities));
+                    self.charged[self.world.jobs[r.job].user] += cpus * (t - r.since.max(self.last_priorities));
                 }
                 self.changed = self.changed.or(Some(t));
                 if completing > 0 {
@@ -186,8 +186,8 @@ impl<'a> SlurmReferenceModel<'a> {
         if t > 0 && t.is_multiple_of(secs(o.priority_calc_period)) {
             self.held = (0..16).map(|user| self.cpus_held(user)).collect();
             for r in self.running.iter().filter(|r| !r.ended && r.suspended.is_none()) {
-                let job = &self.world.jobs[r.job];
-                self.charged[job.user] += job.amounts[0] * (t - r.since.max(self.last_priorities));
+                let user = self.world.jobs[r.job].user;
+                self.charged[user] += self.charged_cpus(r) * (t - r.since.max(self.last_priorities));
             }
             self.last_priorities = t;
             self.used.clone_from(&self.charged);
@@ -238,7 +238,15 @@ impl<'a> SlurmReferenceModel<'a> {
 
     fn cpus_held(&self, user: usize) -> u64 {
         let runs = self.running.iter().filter(|r| !r.ended && r.suspended.is_none());
-        runs.map(|r| &self.world.jobs[r.job]).filter(|j| j.user == user).map(|j| j.amounts[0]).sum()
+        runs.filter(|r| self.world.jobs[r.job].user == user).map(|r| self.charged_cpus(r)).sum()
+    }
+
+    /// The CPUs for which a running job is charged: its own, or those of its whole nodes.
+    fn charged_cpus(&self, r: &Runs) -> u64 {
+        match self.world.options.whole_nodes {
+            true => (0..self.has.len()).filter(|n| r.on.contains(n)).map(|n| self.has[n][0]).sum(),
+            false => self.world.jobs[r.job].amounts[0],
+        }
     }
 
     fn priority_of(&self, t: u64, job: usize) -> u32 {

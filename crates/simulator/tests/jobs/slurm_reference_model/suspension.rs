@@ -123,12 +123,12 @@ impl SlurmReferenceModel<'_> {
     }
 
     fn stop(&mut self, t: u64, at: usize) {
+        let cpus = self.charged_cpus(&self.running[at]);
         let r = &mut self.running[at];
         (r.suspended, r.finish) = (Some(t), NEVER);
         let (job, since) = (r.job, r.since);
         if self.world.options.charge_ends {
-            let job = &self.world.jobs[job];
-            self.charged[job.user] += job.amounts[0] * (t - since.max(self.last_priorities));
+            self.charged[self.world.jobs[job].user] += cpus * (t - since.max(self.last_priorities));
         }
         self.found.suspended += 1;
     }
