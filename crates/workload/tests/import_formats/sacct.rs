@@ -72,9 +72,7 @@ fn alternatives_of_features_may_hold_the_delimiter() {
     }
     // Beside free text nobody can tell whose the delimiter is.
     let text = of("old|new", ("|JobName", "|a"));
-    let error =
-        import(&bytes(&text), &ImportOptions { format: Format::Sacct, ..ImportOptions::default() }).unwrap_err();
-    let error = error.to_string();
+    let error = import(&bytes(text.as_str()), &options(Format::Sacct)).unwrap_err().to_string();
     assert!(error.contains("found 11 columns, expected 10") && error.contains("--delimiter"), "{error}");
 }
 

@@ -50,6 +50,7 @@ impl<'a> Engine<'a> {
         let (partition, _) = self.attempt(row, place);
         let by_tiers = rules.preempt_type() == Some(PreemptType::Partition);
         let can_stop = rules.mode(row, partition) == PreemptMode::Suspend;
+        let beside_equals = !self.options.whole_nodes;
         for (_, _, slot) in &self.ends {
             let job = &self.running[*slot as usize];
             let (of_other, _) = self.attempt(job.row, 0);
@@ -60,10 +61,10 @@ impl<'a> Engine<'a> {
             match rules.tier(of_other).cmp(&rules.tier(partition)) {
                 Ordering::Less if mode == PreemptMode::Suspend => found.lower.push(*slot),
                 Ordering::Greater if !by_tiers && can_stop => found.higher.push(*slot),
-                Ordering::Equal if of_other != partition && !self.options.whole_nodes => {
-                    if !by_tiers || mode != PreemptMode::Off {
-                        found.equal.push(*slot);
-                    }
+                Ordering::Equal
+                    if of_other != partition && beside_equals && (!by_tiers || mode != PreemptMode::Off) =>
+                {
+                    found.equal.push(*slot)
                 }
                 _ => {}
             }
