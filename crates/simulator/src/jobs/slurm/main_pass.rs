@@ -12,10 +12,8 @@ use crate::SimulationError;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// A job of it did not fit.
+    /// A job of it did not fit: its nodes are out of reach for later jobs of all partitions.
     Failed,
-    /// Its nodes are also out of reach for later jobs of other partitions.
-    Cleared,
 }
 
 impl Engine<'_> {
@@ -57,13 +55,8 @@ impl Engine<'_> {
                 }
                 depth += 1;
                 if state[p] != State::Open {
-                    if state[p] == State::Failed {
-                        state[p] = State::Cleared;
-                        available.remove_all(&self.partitions[p]);
-                        is_all_available = false;
-                    }
                     let is_last = at + 1 == attempts;
-                    if is_last && (0..state.len()).all(|p| waiting[p] == 0 || state[p] == State::Cleared) {
+                    if is_last && (0..state.len()).all(|p| waiting[p] == 0 || state[p] == State::Failed) {
                         break 'jobs;
                     }
                     continue;
@@ -71,6 +64,8 @@ impl Engine<'_> {
                 if self.limits.exceeds_limit(row) {
                     if self.options.assoc_limit_stop {
                         state[p] = State::Failed;
+                        available.remove_all(&self.partitions[p]);
+                        is_all_available = false;
                     }
                     continue;
                 }
@@ -129,7 +124,11 @@ impl Engine<'_> {
                         is_all_available = false;
                     }
                     None if fits || self.reserves_nothing(now, row) => {}
-                    None => state[p] = State::Failed,
+                    None => {
+                        state[p] = State::Failed;
+                        available.remove_all(&self.partitions[p]);
+                        is_all_available = false;
+                    }
                 }
             }
         }

@@ -451,13 +451,13 @@ impl<'a> SlurmReferenceModel<'a> {
                 }
                 depth += 1;
                 if failed.contains(&p) {
-                    let gone = self.nodes_in(p);
-                    available.retain(|n| !gone.contains(n));
                     continue;
                 }
+                let gone = self.nodes_in(p);
                 if self.is_over_limit(job) {
                     if o.assoc_limit_stop {
                         failed.push(p);
+                        available.retain(|n| !gone.contains(n));
                     }
                     continue;
                 }
@@ -490,7 +490,10 @@ impl<'a> SlurmReferenceModel<'a> {
                         available.retain(|n| !own.nodes.contains(n));
                     }
                     None if fits_beside_reservations || self.reserves_nothing(t, job) => {}
-                    None => failed.push(p),
+                    None => {
+                        failed.push(p);
+                        available.retain(|n| !gone.contains(n));
+                    }
                 }
             }
         }
