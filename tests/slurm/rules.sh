@@ -236,6 +236,13 @@ is_near() {
         END { exit !(n > 0 && far == 0) }' compared.txt
 }
 
+stop() {
+    local cluster
+    for cluster in "${clusters[@]}" requeue; do "$root/scripts/slurm-down.sh" "$work/$cluster" --purge; done
+    rm -rf "$work"
+}
+trap stop EXIT
+
 if [ -z "$from" ]; then
     from=${keep:-$work/kept}
     for cluster in ${only:-"${clusters[@]}"}; do
