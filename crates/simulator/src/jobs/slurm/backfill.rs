@@ -144,7 +144,7 @@ impl<'a> Engine<'a> {
         &mut self,
         now: Time,
         candidates: &mut Candidates,
-        outlook: &mut Outlook<'a>,
+        outlook: &mut Outlook,
         policy: &mut dyn Policy,
     ) -> Result<(), SimulationError> {
         let begin = now.nanos();
@@ -278,7 +278,7 @@ impl<'a> Engine<'a> {
         (row, place): (u32, usize),
         fits: bool,
         (space, licences): (&mut NodeSpace, Option<&PlannedLicences<'a>>),
-        outlook: &mut Outlook<'a>,
+        outlook: &mut Outlook,
         is_tested: &mut bool,
     ) -> Option<(u64, Placements)> {
         let kind = self.kind(row);

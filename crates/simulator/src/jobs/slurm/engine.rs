@@ -56,7 +56,7 @@ pub(in crate::jobs) struct Engine<'a> {
     /// How often a job has started, ended or given its nodes back.
     pub(super) changes: u64,
     /// Kept from one run of backfill to the next.
-    pub(super) outlook: Option<Outlook<'a>>,
+    pub(super) outlook: Option<Outlook>,
     pub(super) closed: ClosedNodes,
     pub(super) preemption: Preemption,
     /// By row: the jobs that made way for it and wait for its start.

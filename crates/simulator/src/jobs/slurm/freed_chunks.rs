@@ -10,7 +10,6 @@ use super::super::machine_state::Placements;
 use super::choice::{Candidate, choose};
 use super::engine::Engine;
 use super::node_set::NodeSet;
-use super::nodes::Nodes;
 
 /// What is free on the nodes for jobs of equal chunks.
 pub(super) struct FreedChunks {
@@ -42,20 +41,20 @@ impl FreedChunks {
         }
     }
 
-    /// Computes anew what has changed. The nodes of `scratch` are of no meaning before and after.
-    pub(super) fn update<'a>(&mut self, engine: &Engine<'a>, kind: &Kind, now: u64, scratch: &mut Nodes<'a>) {
+    /// Computes anew what has changed.
+    pub(super) fn update(&mut self, engine: &Engine<'_>, kind: &Kind, now: u64) {
         let jobs = &engine.jobs_on_nodes;
         if self.seen == Some(jobs.changes()) {
             return;
         }
         let changed = self.seen.and_then(|seen| jobs.changed_since(seen));
         let changed = changed.unwrap_or_else(|| NodeSet::all(engine.nodes.len()));
-        changed.iter().for_each(|node| self.update_node(engine, kind, now, node, scratch));
+        changed.iter().for_each(|node| self.update_node(engine, kind, now, node));
         self.seen = Some(jobs.changes());
     }
 
-    fn update_node<'a>(&mut self, engine: &Engine<'a>, kind: &Kind, now: u64, node: u32, nodes: &mut Nodes<'a>) {
-        nodes.copy_node(&engine.nodes, node);
+    fn update_node(&mut self, engine: &Engine<'_>, kind: &Kind, now: u64, node: u32) {
+        let nodes = &engine.nodes;
         let mut chunks = nodes.any_chunks_on(kind, node);
         let mut processors = nodes.processors_on(node);
         self.now[node as usize] = chunks;
@@ -69,13 +68,31 @@ impl FreedChunks {
         if added.len() > 1 {
             added.sort_by_cached_key(|job| engine.expected_end(job.slot, now));
         }
+        let mut free: SmallVec<[u64; 4]> = SmallVec::from_slice(nodes.free_on(node));
+        let mut owed: SmallVec<[u64; 4]> = SmallVec::from_slice(nodes.owed_on(node));
+        let mut left = nodes.jobs_on(node);
         // Their own chunks become those that they leave to others.
         for job in added {
-            nodes.give_on(engine.kind(engine.running[job.slot as usize].row), node, job.chunks);
-            let (chunks_then, processors_then) = (nodes.any_chunks_on(kind, node), nodes.processors_on(node));
+            left -= 1;
+            let own = engine.kind(engine.running[job.slot as usize].row);
+            nodes.held(own, node, job.chunks, |resource, amount| free[resource] += amount);
+            for (owed, free) in owed.iter_mut().zip(&mut free) {
+                let settled = (*owed).min(*free);
+                (*owed, *free) = (*owed - settled, *free - settled);
+            }
+            let (chunks_then, processors_then) = (nodes.chunks_in_free(kind, &free, left), free[nodes.processors]);
             (job.chunks, job.processors) = (chunks_then - chunks, processors_then - processors);
             (chunks, processors) = (chunks_then, processors_then);
         }
+    }
+
+    /// Whether a job fits on these nodes now.
+    fn fits_now(&self, kind: &Kind, nodes: &NodeSet) -> bool {
+        let mut chunks = 0;
+        nodes.iter_both(&self.with_room).any(|node| {
+            chunks += u64::from(self.now[node as usize]);
+            chunks >= u64::from(kind.copies)
+        })
     }
 
     /// How many chunks fit on these nodes now.
@@ -95,6 +112,9 @@ impl FreedChunks {
 
     /// On which of these nodes Slurm puts a job now, if it fits.
     pub(super) fn choose_now(&self, engine: &Engine<'_>, kind: &Kind, nodes: &NodeSet) -> Option<Placements> {
+        if !self.fits_now(kind, nodes) {
+            return None;
+        }
         let candidate = |node: u32| Candidate {
             node,
             chunks: self.now(node),

@@ -59,7 +59,7 @@ impl<'a> Nodes<'a> {
     }
 
     #[inline]
-    fn free_on(&self, node: u32) -> &[u64] {
+    pub(super) fn free_on(&self, node: u32) -> &[u64] {
         &self.free[node as usize * self.width..][..self.width]
     }
 
@@ -106,19 +106,6 @@ impl<'a> Nodes<'a> {
                 self.free[at..].iter_mut().zip(amounts).for_each(|(f, a)| *f = new(*f, a));
             }
         }
-        self.free_processors += self.processors_on(node);
-        self.note_free(node);
-    }
-
-    /// Makes a node as it is in others of the same site.
-    pub(super) fn copy_node(&mut self, others: &Nodes<'_>, node: u32) {
-        let own = node as usize * self.width..(node as usize + 1) * self.width;
-        self.free_processors -= self.processors_on(node);
-        self.free[own.clone()].copy_from_slice(&others.free[own.clone()]);
-        if !self.owed.is_empty() {
-            self.owed[own.clone()].copy_from_slice(&others.owed[own]);
-        }
-        self.jobs[node as usize] = others.jobs[node as usize];
         self.free_processors += self.processors_on(node);
         self.note_free(node);
     }
@@ -179,11 +166,17 @@ impl<'a> Nodes<'a> {
     /// How many chunks of jobs like this one fit on a node now.
     #[inline]
     pub(super) fn any_chunks_on(&self, kind: &Kind, node: u32) -> u32 {
-        if self.whole && self.jobs[node as usize] > 0 {
+        self.chunks_in_free(kind, self.free_on(node), self.jobs_on(node))
+    }
+
+    /// How many chunks of jobs like this one fit on a node with these free amounts and so many jobs.
+    #[inline]
+    pub(super) fn chunks_in_free(&self, kind: &Kind, free: &[u64], jobs: u32) -> u32 {
+        if self.whole && jobs > 0 {
             return 0;
         }
         let most = if kind.is_by_nodes { 1 } else { u32::MAX };
-        copies(&kind.chunk, self.free_on(node)).min(u128::from(most)) as u32
+        copies(&kind.chunk, free).min(u128::from(most)) as u32
     }
 
     /// The smallest number of empty nodes that can hold a job.

@@ -13,7 +13,6 @@ use super::choice::{Candidate, choose};
 use super::engine::{Engine, SECOND};
 use super::freed_chunks::FreedChunks;
 use super::node_set::NodeSet;
-use super::nodes::Nodes;
 use super::options::SlurmOptions;
 use super::running::Running;
 
@@ -31,7 +30,7 @@ pub(super) struct End {
 }
 
 /// The ends of running jobs in the order of time, and what they leave free.
-pub(super) struct Outlook<'a> {
+pub(super) struct Outlook {
     now: u64,
     /// Of what the ends and the results are: how often jobs had started and ended.
     changes: u64,
@@ -41,8 +40,6 @@ pub(super) struct Outlook<'a> {
     freed: Vec<Option<FreedChunks>>,
     /// For how many.
     freed_len: usize,
-    /// To compute them.
-    scratch: Nodes<'a>,
     /// Results of tests.
     known: HashMap<Test, Option<LaterStart>>,
 }
@@ -66,22 +63,14 @@ const MOST_KNOWN: usize = 1 << 12;
 /// What is free is kept for so many nodes at most, counted for each size of chunks: some 90 MB.
 const MOST_FREED: usize = 1 << 21;
 
-impl<'a> Outlook<'a> {
-    pub(super) fn new(engine: &Engine<'a>) -> Outlook<'a> {
-        Outlook {
-            now: 0,
-            changes: engine.changes,
-            ends: None,
-            freed: Vec::new(),
-            freed_len: 0,
-            scratch: engine.nodes.clone(),
-            known: HashMap::new(),
-        }
+impl Outlook {
+    pub(super) fn new(engine: &Engine<'_>) -> Outlook {
+        Outlook { now: 0, changes: engine.changes, ends: None, freed: Vec::new(), freed_len: 0, known: HashMap::new() }
     }
 
     /// Goes to a later instant. Ends and results are kept if nothing has changed since and no job is beyond its expected end:
     /// such jobs are expected to end ever later.
-    pub(super) fn move_to(&mut self, engine: &Engine<'a>, now: u64) {
+    pub(super) fn move_to(&mut self, engine: &Engine<'_>, now: u64) {
         let is_late = engine.ends.first().is_some_and(|(end, ..)| *end <= now);
         if self.changes != engine.changes || is_late {
             self.forget(engine);
@@ -90,14 +79,14 @@ impl<'a> Outlook<'a> {
     }
 
     /// Notes that jobs have started or ended, or are expected to end at other times.
-    pub(super) fn forget(&mut self, engine: &Engine<'a>) {
+    pub(super) fn forget(&mut self, engine: &Engine<'_>) {
         self.changes = engine.changes;
         self.known.clear();
         self.ends = None;
     }
 
     /// Notes that a job has started now, with its expected end.
-    pub(super) fn started(&mut self, engine: &Engine<'a>, at: u64, row: u32, slot: u32) {
+    pub(super) fn started(&mut self, engine: &Engine<'_>, at: u64, row: u32, slot: u32) {
         self.changes = engine.changes;
         self.known.clear();
         if let Some(ends) = &mut self.ends {
@@ -111,7 +100,7 @@ impl<'a> Outlook<'a> {
     /// It starts when the last of the ended jobs ends that had one of its nodes.
     pub(super) fn later_start(
         &mut self,
-        engine: &Engine<'a>,
+        engine: &Engine<'_>,
         kind: &Kind,
         chunks: u32,
         nodes: &NodeSet,
@@ -131,7 +120,7 @@ impl<'a> Outlook<'a> {
         result
     }
 
-    fn test(&mut self, engine: &Engine<'a>, kind: &Kind, chunks: u32, nodes: &NodeSet) -> Option<LaterStart> {
+    fn test(&mut self, engine: &Engine<'_>, kind: &Kind, chunks: u32, nodes: &NodeSet) -> Option<LaterStart> {
         let wanted = u64::from(kind.copies);
         if engine.nodes.chunks_when_empty(kind, nodes) < u128::from(wanted) {
             return None;
@@ -147,7 +136,7 @@ impl<'a> Outlook<'a> {
     /// On which of these nodes a job starts now, if it fits.
     pub(super) fn start_now(
         &mut self,
-        engine: &Engine<'a>,
+        engine: &Engine<'_>,
         kind: &Kind,
         chunks: u32,
         nodes: &NodeSet,
@@ -160,7 +149,7 @@ impl<'a> Outlook<'a> {
     }
 
     /// Computes anew what has changed for jobs of a size of chunks.
-    fn update_freed(&mut self, engine: &Engine<'a>, kind: &Kind, chunks: usize) {
+    fn update_freed(&mut self, engine: &Engine<'_>, kind: &Kind, chunks: usize) {
         if self.freed.len() <= chunks {
             self.freed.resize_with(chunks + 1, || None);
         }
@@ -172,7 +161,7 @@ impl<'a> Outlook<'a> {
             self.freed_len += 1;
         }
         let freed = self.freed[chunks].get_or_insert_with(|| FreedChunks::new(engine.nodes.len()));
-        freed.update(engine, kind, self.now, &mut self.scratch);
+        freed.update(engine, kind, self.now);
     }
 }
 

@@ -57,6 +57,12 @@ impl Nodes<'_> {
         }
     }
 
+    /// What is owed on a node, by resource; empty if no job can be suspended.
+    pub(super) fn owed_on(&self, node: u32) -> &[u64] {
+        let at = node as usize * self.width;
+        self.owed.get(at..at + self.width).unwrap_or_default()
+    }
+
     /// How many processors a job holds on a node, and how many the node has.
     pub(super) fn processors_held(&self, kind: &Kind, node: u32, chunks: u32) -> (u64, u64) {
         let has = self.site.groups[self.site.group_of(node)].has[self.processors];
