@@ -291,7 +291,8 @@ impl<'a> Engine<'a> {
         let window_end = now.saturating_add(self.options.bf_window.nanos());
         let mut nodes = NodeSet::empty(self.nodes.len());
         // What the last test was of, and its result.
-        let mut last: Option<(NodeSet, Option<(u64, Placements)>)> = None;
+        let mut of_last = NodeSet::empty(self.nodes.len());
+        let mut last: Option<Option<(u64, Placements)>> = None;
         let mut met = Met::default();
         let mut at = now;
         loop {
@@ -321,7 +322,7 @@ impl<'a> Engine<'a> {
             }
             *is_tested = true;
             // On the same nodes it can start at the same time.
-            let known = last.take().filter(|(of, _)| *of == nodes).map(|(_, result)| result);
+            let known = last.take().filter(|_| of_last == nodes);
             let result = known.unwrap_or_else(|| {
                 let starts = if fits { outlook.start_now(self, kind, chunks, &nodes) } else { None };
                 let starts = starts.map(|held| (now, held));
@@ -330,8 +331,8 @@ impl<'a> Engine<'a> {
                     false => self.start_without(now, kind, (&preemptable, &lenders), &nodes),
                 })
             });
-            let (_, result) = last.insert((nodes.clone(), result));
-            let Some((found, held)) = result else {
+            of_last.copy_from(&nodes);
+            let Some((found, held)) = last.insert(result) else {
                 at = later(space)?;
                 continue;
             };
@@ -350,7 +351,7 @@ impl<'a> Engine<'a> {
                 at = later;
                 continue;
             }
-            return last.and_then(|(_, result)| result).map(|(_, held)| (start, held));
+            return last.flatten().map(|(_, held)| (start, held));
         }
     }
 }

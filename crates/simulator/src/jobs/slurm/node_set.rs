@@ -1,9 +1,19 @@
 //! A set of nodes as a bit map.
 
+use std::hash::{Hash, Hasher};
+
 /// Numbers of nodes below a bound.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NodeSet {
     words: Vec<u64>,
+}
+
+/// Of one number instead of hundreds of bytes: those of sets that differ are seldom equal.
+impl Hash for NodeSet {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mix = |hash: u64, word: &u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        state.write_u64(self.words.iter().fold(0, mix));
+    }
 }
 
 impl NodeSet {
@@ -51,6 +61,22 @@ impl NodeSet {
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
     }
 
+    /// Returns whether it has all of a sparse set.
+    pub(super) fn has_all(&self, nodes: &SparseNodes) -> bool {
+        nodes.words.iter().all(|(at, word)| word & !self.words[*at as usize] == 0)
+    }
+
+    /// Removes what a sparse set has. Returns how many these were.
+    pub(super) fn remove_sparse(&mut self, nodes: &SparseNodes) -> usize {
+        let mut removed = 0;
+        for (at, word) in &nodes.words {
+            let own = &mut self.words[*at as usize];
+            removed += (*own & word).count_ones() as usize;
+            *own &= !word;
+        }
+        removed
+    }
+
     /// Removes what the other set has.
     pub(super) fn remove_all(&mut self, other: &NodeSet) {
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
@@ -60,7 +86,7 @@ impl NodeSet {
     pub(super) fn has(&self, nodes: usize) -> bool {
         let mut counted = 0;
         nodes == 0
-            || self.words.iter().any(|word| {
+            || self.words.iter().filter(|word| **word != 0).any(|word| {
                 counted += word.count_ones() as usize;
                 counted >= nodes
             })
@@ -109,6 +135,13 @@ pub(super) struct SparseNodes {
 }
 
 impl SparseNodes {
+    /// Fastest for ascending nodes.
+    pub(super) fn new(nodes: impl Iterator<Item = u32>) -> SparseNodes {
+        let mut set = SparseNodes::default();
+        set.set(nodes);
+        set
+    }
+
     /// Makes it the set of these nodes. Fastest for ascending ones.
     pub(super) fn set(&mut self, nodes: impl Iterator<Item = u32>) {
         self.words.clear();

@@ -1,7 +1,7 @@
 //! Backfill's table of times: which nodes are not reserved when.
 
 use super::super::machine_state::Placements;
-use super::node_set::NodeSet;
+use super::node_set::{NodeSet, SparseNodes};
 
 /// Times from the begin to the end of a run's window, each with the nodes that no planned job has reserved.
 ///
@@ -98,8 +98,9 @@ impl NodeSpace {
 
     /// Returns whether all of the job's nodes are unreserved from `from` to `to`.
     pub(super) fn has_unreserved(&self, from: u64, to: u64, held: &Placements) -> bool {
+        let nodes = SparseNodes::new(held.iter().map(|(node, _)| node));
         let mut met = self.intervals[self.first_after(from)..].iter().take_while(|i| i.begin <= to);
-        met.all(|i| held.iter().all(|(node, _)| i.unreserved.contains(node)))
+        met.all(|i| i.unreserved.has_all(&nodes))
     }
 
     /// The first interval that ends after an instant.
@@ -127,11 +128,9 @@ impl NodeSpace {
         if let Some(before) = first.checked_sub(1) {
             self.intervals[before].gain_follows = None;
         }
+        let nodes = SparseNodes::new(held.iter().map(|(node, _)| node));
         for interval in &mut self.intervals[first..last] {
-            held.iter().for_each(|(node, _)| {
-                interval.count -= usize::from(interval.unreserved.contains(node));
-                interval.unreserved.remove(node);
-            });
+            interval.count -= interval.unreserved.remove_sparse(&nodes);
             interval.gain_follows = None;
         }
     }
