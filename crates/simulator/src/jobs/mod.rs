@@ -6,6 +6,7 @@ mod availability_profile;
 mod best_machine;
 mod chunk_choice;
 mod conservative_backfill;
+mod earlier_starts;
 mod easy_backfill;
 mod engine;
 mod free_capacity_tree;

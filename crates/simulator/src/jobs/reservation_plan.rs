@@ -1,6 +1,5 @@
 //! The plan of conservative backfilling: a reservation for every waiting job, and the capacity that all of them leave free.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use evenhand_model::Time;
@@ -26,25 +25,25 @@ pub(super) struct Reservation {
     pub(super) end: u64,
     pub(super) held: Placements,
     /// The plan's count of releases when it was last looked for an earlier one.
-    searched_at: u64,
+    pub(super) searched_at: u64,
     /// Why it has no earlier one.
-    shortfall: Shortfall,
+    pub(super) shortfall: Shortfall,
 }
 
 /// All reservations and the capacity that they leave free.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// Number of resources.
-    width: usize,
-    machines: MachineProfiles,
-    totals: FreeTotals,
-    reservations: HashMap<u32, Reservation>,
+    pub(super) width: usize,
+    pub(super) machines: MachineProfiles,
+    pub(super) totals: FreeTotals,
+    pub(super) reservations: HashMap<u32, Reservation>,
     by_start: BTreeSet<(u64, u32)>,
     scores: Scores,
     /// Number of times capacity was released.
-    releases: u64,
+    pub(super) releases: u64,
     /// What was released.
-    log: ReleaseLog,
+    pub(super) log: ReleaseLog,
     /// What a job holds, by group and resource.
     amounts: Vec<u64>,
     /// By class of machines: what is free throughout the time that is looked at.
@@ -53,14 +52,14 @@ pub(super) struct Plan {
 
 /// What a new reservation for a job of one chunk that has one must improve on.
 #[derive(Clone, Copy)]
-struct Earlier {
+pub(super) struct Earlier {
     /// What its start must precede.
-    than: u64,
+    pub(super) than: u64,
     /// The machine, which is free of the job itself.
-    on: u32,
-    start: u64,
-    end: u64,
-    searched_at: u64,
+    pub(super) on: u32,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) searched_at: u64,
 }
 
 impl Plan {
@@ -96,43 +95,6 @@ impl Plan {
         self.by_start.remove(&(now, row)).then(|| self.reservations.remove(&row).map(|found| found.held))?
     }
 
-    /// Releases what a job that finished before its estimate no longer needs.
-    pub(super) fn release_early(&mut self, site: &Site, kind: &Kind, held: &Placements, now: u64, expected: u64) {
-        self.forget(now);
-        self.give(site, kind, held, now, expected);
-        let (machines, chunks) = held.iter().fold((0, 0), |sum, (_, n)| (sum.0 + 1, sum.1 + u64::from(n)));
-        self.log.push(&kind.chunk, machines, chunks, now, expected);
-        for (_, chunks, chunk) in held.other_chunks(kind) {
-            self.log.push(chunk, 1, chunks.into(), now, expected);
-        }
-        self.note_release(held);
-    }
-
-    /// Notes that capacity of the machines of a job was released.
-    fn note_release(&mut self, held: &Placements) {
-        self.releases += 1;
-        held.machines().for_each(|machine| self.machines.note_release(machine, self.releases));
-    }
-
-    /// Notes that a job has moved to an earlier start: where it was and stays, it releases no more than the time after its
-    /// new end.
-    fn note_move(&mut self, kind: &Kind, old: &Reservation, new: &Reservation) {
-        let mut stays = new.held.iter().peekable();
-        let (mut left, mut kept) = ((0, 0), (0, 0));
-        for (machine, chunks) in old.held.iter() {
-            while stays.next_if(|(other, _)| *other < machine).is_some() {}
-            let stay = stays.next_if(|(other, _)| *other == machine).map_or(0, |(_, n)| n.min(chunks));
-            kept = (kept.0 + u32::from(stay > 0), kept.1 + u64::from(stay));
-            left = (left.0 + u32::from(chunks > stay), left.1 + u64::from(chunks - stay));
-        }
-        self.log.push(&kind.chunk, left.0, left.1, old.start, old.end);
-        self.log.push(&kind.chunk, kept.0, kept.1, old.start.max(new.end), old.end);
-        for (_, chunks, chunk) in old.held.other_chunks(kind) {
-            self.log.push(chunk, 1, chunks.into(), old.start, old.end);
-        }
-        self.note_release(&old.held);
-    }
-
     /// Forgets what was before `now`.
     pub(super) fn forget(&mut self, now: u64) {
         self.machines.forget(now);
@@ -157,7 +119,7 @@ impl Plan {
         }
     }
 
-    fn give(&mut self, site: &Site, kind: &Kind, held: &Placements, from: u64, to: u64) {
+    pub(super) fn give(&mut self, site: &Site, kind: &Kind, held: &Placements, from: u64, to: u64) {
         self.add_up(site, kind, held);
         self.totals.give(from, to, &self.amounts);
         self.machines.give(from, to, &kind.chunk, held.iter());
@@ -216,7 +178,7 @@ impl Plan {
         self.reservations.insert(row, reservation);
     }
 
-    fn remove(&mut self, site: &Site, row: u32, kind: &Kind) -> Option<Reservation> {
+    pub(super) fn remove(&mut self, site: &Site, row: u32, kind: &Kind) -> Option<Reservation> {
         let reservation = self.reservations.remove(&row)?;
         self.by_start.remove(&(reservation.start, row));
         self.give(site, kind, &reservation.held, reservation.start, reservation.end);
@@ -236,7 +198,7 @@ impl Plan {
     ///
     /// Chunks that fit at some time fit at the time before it at which the last of the jobs finished that hold capacity of
     /// their machines, or now; so those times are all that is looked at. With several sizes of chunks that is the rule.
-    fn earliest_together(&mut self, site: &Site, kind: &Kind, mut window: Window) -> Option<Reservation> {
+    pub(super) fn earliest_together(&mut self, site: &Site, kind: &Kind, mut window: Window) -> Option<Reservation> {
         let (mut shortfall, without) = (Shortfall::new(&self.log), BTreeMap::new());
         loop {
             let start = match kind.is_uneven() {
@@ -262,7 +224,7 @@ impl Plan {
     ///
     /// `without`: the profiles of the job's
     /// machines without its reservation, as [`Plan::without`] has them.
-    fn next_start_together<'p>(
+    pub(super) fn next_start_together<'p>(
         &'p self,
         kind: &'p Kind,
         mut window: Window,
@@ -310,22 +272,6 @@ impl Plan {
         }
     }
 
-    /// The profiles of the machines of a job without its reservation, by class and how many chunks it has on each; and on
-    /// how many machines.
-    fn without(&self, kind: &Kind, own: &Reservation) -> BTreeMap<(u32, u32), (Profile, u32)> {
-        let mut without = BTreeMap::new();
-        for (machine, chunks) in own.held.iter() {
-            let class = self.machines.class_of(machine);
-            let make = || {
-                let mut profile = self.machines.profile_of(class).clone();
-                profile.give(own.start, own.end, &kind.chunk, chunks);
-                (profile, 0)
-            };
-            without.entry((class, chunks)).or_insert_with(make).1 += 1;
-        }
-        without
-    }
-
     /// The profiles of the machines that a kind may use, with these instead of those of their class, and how many machines
     /// have each.
     fn profiles<'p>(
@@ -346,7 +292,7 @@ impl Plan {
     }
 
     /// Where the rule puts a job of several equal chunks, and perhaps a smaller last one, from a start on for so long.
-    fn place(&mut self, kind: &Kind, start: u64, length: u64) -> Option<Placements> {
+    pub(super) fn place(&mut self, kind: &Kind, start: u64, length: u64) -> Option<Placements> {
         let Plan { width, machines, scores, free, .. } = self;
         let width = *width;
         let smallest = kind.smallest_chunk();
@@ -420,7 +366,7 @@ impl Plan {
 
     /// The earliest start of a job of one chunk. With `earlier` only a start that is, on a machine of which capacity was
     /// released since the last search: no other machine can have become free earlier.
-    fn earliest_of_one(
+    pub(super) fn earliest_of_one(
         &mut self,
         site: &Site,
         kind: &Kind,
@@ -458,7 +404,7 @@ impl Plan {
         found.map(|found| self.reservation_of_one(found))
     }
 
-    fn reservation(&self, start: u64, length: u64, held: Placements, shortfall: Shortfall) -> Reservation {
+    pub(super) fn reservation(&self, start: u64, length: u64, held: Placements, shortfall: Shortfall) -> Reservation {
         Reservation { start, end: start.saturating_add(length), held, searched_at: self.releases, shortfall }
     }
 
@@ -466,97 +412,9 @@ impl Plan {
     fn reservation_of_one(&self, (start, length, held): (u64, u64, Placements)) -> Reservation {
         self.reservation(start, length, held, Shortfall::until(start, 1, &self.log))
     }
-
-    /// Moves a job to an earlier start, if there is one.
-    pub(super) fn move_earlier(&mut self, site: &Site, row: u32, kind: &Kind, estimate: u64, now: u64) {
-        let Some(old) = self.reservations.get_mut(&row) else { return };
-        let slowest = site.groups[usize::from(kind.slowest)].scale(estimate);
-        // For a job of several sizes of chunks nothing is inferred from the last search.
-        if !kind.is_uneven() && !old.shortfall.consider(&self.log, kind, slowest, now) {
-            return;
-        }
-        if is_of_equal_chunks(kind) {
-            return self.move_together(site, row, kind, slowest, now);
-        }
-        let length = match kind.copies {
-            1 => kind.groups.iter().map(|&g| site.groups[usize::from(g)].scale(estimate)).min().unwrap_or(0),
-            _ => slowest,
-        };
-        let (from, before) = if kind.is_uneven() { (now, old.start) } else { old.shortfall.hull(slowest, now) };
-        // From its start on the job has what it holds.
-        let window = Window { from, before, length, until: old.start };
-        let searched_at = old.searched_at;
-        let from = self.totals.next_start(kind, window, &mut vec![0; self.width]);
-        let mut released = self.machines.released_since(searched_at);
-        let is_possible = kind.is_uneven() || released.any(|(_, group)| kind.groups.contains(&group));
-        drop(released);
-        let Some(from) = from.filter(|_| is_possible) else {
-            if let Some(old) = self.reservations.get_mut(&row) {
-                old.searched(self.releases, &self.log);
-            }
-            return;
-        };
-        if let Some((on, _)) = old.held.only().filter(|_| kind.copies == 1) {
-            let earlier = Earlier { than: window.before, on, start: old.start, end: old.end, searched_at };
-            let new = self.earliest_of_one(site, kind, estimate, window.from, Some(earlier));
-            match (new, self.reservations.get_mut(&row)) {
-                (None, Some(old)) => old.searched(self.releases, &self.log),
-                (new, _) => {
-                    let Some(old) = self.remove(site, row, kind) else { return };
-                    self.replace(site, row, kind, old, new);
-                }
-            }
-            return;
-        }
-        let Some(old) = self.remove(site, row, kind) else { return };
-        let new = self.earliest_together(site, kind, Window { from, until: u64::MAX, ..window });
-        self.replace(site, row, kind, old, new);
-    }
-
-    /// The same for a job of equal chunks, which takes so long.
-    fn move_together(&mut self, site: &Site, row: u32, kind: &Kind, length: u64, now: u64) {
-        let Some(old) = self.reservations.get(&row) else { return };
-        let mut shortfall = Shortfall::new(&self.log);
-        let without = OnceCell::new();
-        let start = old.shortfall.search(length, now, &mut shortfall, |from, before, shortfall| {
-            // From its start on the job has what it holds.
-            let window = Window { from, before, length, until: old.start };
-            let without = || without.get_or_init(|| self.without(kind, old));
-            self.next_start_together(kind, window, without, shortfall)
-        });
-        let Some(start) = start else {
-            if let Some(old) = self.reservations.get_mut(&row) {
-                old.shortfall = shortfall;
-            }
-            return;
-        };
-        let Some(old) = self.remove(site, row, kind) else { return };
-        let new = self.place(kind, start, length).map(|held| self.reservation(start, length, held, shortfall));
-        self.replace(site, row, kind, old, new);
-    }
-
-    /// Inserts a new reservation, if there is one, in the place of one that has been removed.
-    fn replace(&mut self, site: &Site, row: u32, kind: &Kind, mut old: Reservation, new: Option<Reservation>) {
-        let Some(mut new) = new else {
-            old.searched(self.releases, &self.log);
-            return self.insert(site, row, kind, old);
-        };
-        self.note_move(kind, &old, &new);
-        new.searched_at = self.releases;
-        new.shortfall.skip_to_end(&self.log);
-        self.insert(site, row, kind, new);
-    }
-}
-
-impl Reservation {
-    /// Notes a search without success through all starts at which there was a gain.
-    fn searched(&mut self, releases: u64, log: &ReleaseLog) {
-        self.searched_at = releases;
-        self.shortfall = Shortfall::until(self.start, 1, log);
-    }
 }
 
 /// Whether all chunks of a kind of job, of which there are several, are of one size.
-fn is_of_equal_chunks(kind: &Kind) -> bool {
+pub(super) fn is_of_equal_chunks(kind: &Kind) -> bool {
     kind.copies > 1 && kind.last.is_none() && !kind.is_uneven()
 }
