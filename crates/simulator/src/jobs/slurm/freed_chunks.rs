@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 
 use super::super::kind::Kind;
 use super::super::machine_state::Placements;
-use super::choice::{Candidate, choose};
+use super::choice::{Choice, Stretch};
 use super::engine::Engine;
-use super::node_set::NodeSet;
+use super::node_set::{NodeSet, SparseNodes, bits, words};
 
 /// What is free on the nodes for jobs of equal chunks.
 pub(super) struct FreedChunks {
@@ -19,6 +19,14 @@ pub(super) struct FreedChunks {
     with_room: NodeSet,
     /// By node: what the end of each of its jobs adds, in the order of their ends.
     added: Vec<SmallVec<[Added; 1]>>,
+    /// The most frequent of what empty nodes hold: how many chunks, and their free processors.
+    usual: (u32, u64),
+    /// Nodes that hold so much when they are empty. None if jobs hold more than there is, as beside suspended ones.
+    alike: NodeSet,
+    /// Those of them that are empty.
+    empty: NodeSet,
+    /// Those of them on which no chunk fits beside their only job.
+    filled: NodeSet,
     /// How many changes of the nodes' jobs are in this; `None` if it is not computed yet.
     seen: Option<u64>,
 }
@@ -32,11 +40,18 @@ pub(super) struct Added {
 }
 
 impl FreedChunks {
-    pub(super) fn new(nodes: usize) -> FreedChunks {
+    pub(super) fn new(engine: &Engine<'_>, kind: &Kind) -> FreedChunks {
+        let nodes = &engine.nodes;
+        let none = NodeSet::empty(nodes.len());
+        let (usual, alike) = nodes.alike_when_empty(kind);
         FreedChunks {
-            now: vec![0; nodes],
-            with_room: NodeSet::empty(nodes),
-            added: vec![SmallVec::new(); nodes],
+            now: vec![0; nodes.len()],
+            with_room: none.clone(),
+            added: vec![SmallVec::new(); nodes.len()],
+            usual,
+            alike,
+            empty: none.clone(),
+            filled: none,
             seen: None,
         }
     }
@@ -55,16 +70,26 @@ impl FreedChunks {
 
     fn update_node(&mut self, engine: &Engine<'_>, kind: &Kind, now: u64, node: u32) {
         let nodes = &engine.nodes;
+        let jobs = engine.jobs_on_nodes.on(node);
         let mut chunks = nodes.any_chunks_on(kind, node);
         let mut processors = nodes.processors_on(node);
+        let is_alike = self.alike.contains(node);
         self.now[node as usize] = chunks;
-        match chunks > 0 {
-            true => self.with_room.insert(node),
-            false => self.with_room.remove(node),
-        }
+        self.with_room.set(node, chunks > 0);
+        self.empty.set(node, is_alike && jobs.is_empty());
+        self.filled.set(node, is_alike && jobs.len() == 1 && chunks == 0);
         let added = &mut self.added[node as usize];
         added.clear();
-        added.extend(engine.jobs_on_nodes.on(node).iter().map(|&(slot, chunks)| Added { slot, chunks, processors: 0 }));
+        if is_alike && let [] | [_] = jobs {
+            let all = |&(slot, _): &(u32, u32)| Added {
+                slot,
+                chunks: self.usual.0 - chunks,
+                processors: self.usual.1 - processors,
+            };
+            added.extend(jobs.first().map(all));
+            return;
+        }
+        added.extend(jobs.iter().map(|&(slot, chunks)| Added { slot, chunks, processors: 0 }));
         if added.len() > 1 {
             added.sort_by_cached_key(|job| engine.expected_end(job.slot, now));
         }
@@ -86,42 +111,99 @@ impl FreedChunks {
         }
     }
 
-    /// Whether a job fits on these nodes now.
-    fn fits_now(&self, kind: &Kind, nodes: &NodeSet) -> bool {
-        let mut chunks = 0;
-        nodes.iter_both(&self.with_room).any(|node| {
-            chunks += u64::from(self.now[node as usize]);
-            chunks >= u64::from(kind.copies)
-        })
-    }
-
     /// How many chunks fit on these nodes now.
     pub(super) fn now_on(&self, nodes: &NodeSet) -> u64 {
-        nodes.iter_both(&self.with_room).map(|node| u64::from(self.now[node as usize])).sum()
+        let each = words([nodes, &self.with_room, &self.empty]).enumerate();
+        each.map(|(at, [nodes, with_room, empty])| {
+            let others = bits(at, nodes & with_room & !empty);
+            self.of_usual(nodes & empty) + others.map(|node| u64::from(self.now[node as usize])).sum::<u64>()
+        })
+        .sum()
     }
 
-    /// How many chunks fit on a node now.
-    pub(super) fn now(&self, node: u32) -> u32 {
-        self.now[node as usize]
+    /// How many chunks so many nodes hold that are like most when they are empty.
+    fn of_usual(&self, word: u64) -> u64 {
+        u64::from(word.count_ones()) * u64::from(self.usual.0)
     }
 
-    /// Nodes on which a chunk fits now.
-    pub(super) fn with_room(&self) -> &NodeSet {
-        &self.with_room
+    /// How many chunks the end of a job adds on these nodes, after the ends before it; `None` if it has none of them.
+    #[inline]
+    pub(super) fn added_by(&self, slot: u32, held: &SparseNodes, nodes: &NodeSet) -> Option<u64> {
+        let (mut met, mut chunks) = (false, 0);
+        for (at, word, filled) in held.words_of(nodes, &self.filled) {
+            met = true;
+            chunks += self.of_usual(word & filled);
+            let others = bits(at, word & !filled);
+            let own = |node: u32| self.added(node).iter().find(|added| added.slot == slot);
+            chunks += others.filter_map(own).map(|own| u64::from(own.chunks)).sum::<u64>();
+        }
+        met.then_some(chunks)
     }
 
     /// On which of these nodes Slurm puts a job now, if it fits.
     pub(super) fn choose_now(&self, engine: &Engine<'_>, kind: &Kind, nodes: &NodeSet) -> Option<Placements> {
-        if !self.fits_now(kind, nodes) {
-            return None;
+        let mut choice = Choice::default();
+        for (at, [nodes, with_room, empty]) in words([nodes, &self.with_room, &self.empty]).enumerate() {
+            let now = |node: u32| (self.now[node as usize], engine.nodes.processors_on(node), 0);
+            self.add_word(&mut choice, (at, nodes & with_room, empty), 0, now);
         }
-        let candidate = |node: u32| Candidate {
-            node,
-            chunks: self.now(node),
-            processors: engine.nodes.processors_on(node),
-            weight: 0,
-        };
-        choose(kind, nodes.iter_both(&self.with_room), candidate, engine.nodes.least_loaded)
+        choice.choose(kind, engine.nodes.least_loaded)
+    }
+
+    /// On which of these nodes Slurm puts a job after the ends that `has_ended` tells by slot, which had the nodes `ended`.
+    /// `busy_first`: nodes with jobs are taken first.
+    pub(super) fn choose_after(
+        &self,
+        engine: &Engine<'_>,
+        kind: &Kind,
+        nodes: &NodeSet,
+        (ended, has_ended): (&NodeSet, impl Fn(u32) -> bool),
+        busy_first: bool,
+    ) -> Option<Placements> {
+        let mut choice = Choice::default();
+        let sets = [nodes, ended, &self.with_room, &self.empty, &self.filled];
+        for (at, [nodes, ended, with_room, empty, filled]) in words(sets).enumerate() {
+            let then = |node: u32| {
+                let (mut chunks, mut processors) = (self.now[node as usize], engine.nodes.processors_on(node));
+                let mut jobs = engine.nodes.jobs_on(node);
+                let added = if ended >> (node % 64) & 1 == 1 { self.added(node) } else { &[] };
+                for added in added.iter().filter(|added| has_ended(added.slot)) {
+                    chunks += added.chunks;
+                    processors += added.processors;
+                    jobs -= 1;
+                }
+                (chunks, processors, u8::from(busy_first && jobs == 0))
+            };
+            let are_empty = empty | filled & ended;
+            self.add_word(&mut choice, (at, nodes & (with_room | ended), are_empty), u8::from(busy_first), then);
+        }
+        choice.choose(kind, engine.nodes.least_loaded)
+    }
+
+    /// Adds nodes of a word: those that are like most and are empty together, others each with its chunks, processors and
+    /// weight.
+    #[inline]
+    fn add_word(
+        &self,
+        choice: &mut Choice,
+        (at, mut word, empty): (usize, u64, u64),
+        weight_of_empty: u8,
+        of: impl Fn(u32) -> (u32, u64, u8),
+    ) {
+        let (chunks, processors) = self.usual;
+        while word != 0 {
+            let first = word.trailing_zeros();
+            let node = at as u32 * 64 + first;
+            let len = ((word & empty) >> first).trailing_ones();
+            if len == 0 {
+                let (chunks, processors, weight) = of(node);
+                choice.add(Stretch::of(node, chunks, processors, weight));
+                word &= word - 1;
+                continue;
+            }
+            choice.add(Stretch { first: node, end: node + len, chunks, processors, weight: weight_of_empty });
+            word &= u64::MAX.checked_shl(first + len).unwrap_or(0);
+        }
     }
 
     /// What the end of each job of a node adds, in the order of their ends.

@@ -46,6 +46,14 @@ impl NodeSet {
         self.words[node as usize / 64] &= !(1 << (node % 64));
     }
 
+    /// Inserts or removes a node.
+    pub(super) fn set(&mut self, node: u32, has: bool) {
+        match has {
+            true => self.insert(node),
+            false => self.remove(node),
+        }
+    }
+
     /// Makes this set equal to another of the same bound.
     pub(super) fn copy_from(&mut self, other: &NodeSet) {
         self.words.copy_from_slice(&other.words);
@@ -54,11 +62,6 @@ impl NodeSet {
     /// Keeps only what the other set has too.
     pub(super) fn keep(&mut self, other: &NodeSet) {
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
-    }
-
-    /// Inserts what the other set has.
-    pub(super) fn add_all(&mut self, other: &NodeSet) {
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
     }
 
     /// Returns whether it has all of a sparse set.
@@ -128,6 +131,12 @@ impl NodeSet {
     }
 }
 
+/// The words of bit maps of equal size, for what is computed of whole words.
+pub(super) fn words<const N: usize>(sets: [&NodeSet; N]) -> impl Iterator<Item = [u64; N]> {
+    let len = sets.first().map_or(0, |set| set.words.len());
+    (0..len).map(move |at| sets.map(|set| set.words[at]))
+}
+
 /// A set of few nodes, or of nodes close to one another: the words of a bit map that are not zero.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SparseNodes {
@@ -154,14 +163,20 @@ impl SparseNodes {
         }
     }
 
-    /// Its nodes that are also in another set.
-    pub(super) fn iter_both<'s>(&'s self, other: &'s NodeSet) -> impl Iterator<Item = u32> + 's {
-        self.words.iter().flat_map(|(at, word)| bits(*at as usize, word & other.words[*at as usize]))
+    /// Its words, as far as another set has their nodes, each with its place and the word of a third set.
+    pub(super) fn words_of<'s>(
+        &'s self,
+        other: &'s NodeSet,
+        third: &'s NodeSet,
+    ) -> impl Iterator<Item = (usize, u64, u64)> + 's {
+        let words = self.words.iter().map(|&(at, word)| (at as usize, word));
+        let both = words.map(|(at, word)| (at, word & other.words[at], third.words[at]));
+        both.filter(|(_, word, _)| *word != 0)
     }
 }
 
 /// The numbers of a word's bits.
-fn bits(word: usize, mut rest: u64) -> impl Iterator<Item = u32> {
+pub(super) fn bits(word: usize, mut rest: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         (rest != 0).then(|| {
             let bit = rest.trailing_zeros();

@@ -3,7 +3,7 @@
 use super::super::kind::{Kind, copies};
 use super::super::machine_state::Placements;
 use super::super::site::{Group, Site};
-use super::choice::{Candidate, choose};
+use super::choice::{Choice, Stretch};
 use super::node_set::NodeSet;
 
 /// What is free on each node.
@@ -135,10 +135,7 @@ impl<'a> Nodes<'a> {
 
     fn note_free(&mut self, node: u32) {
         let has_free = if self.whole { self.jobs[node as usize] == 0 } else { self.processors_on(node) > 0 };
-        match has_free {
-            true => self.with_free.insert(node),
-            false => self.with_free.remove(node),
-        }
+        self.with_free.set(node, has_free);
     }
 
     /// The free processors of a node.
@@ -195,6 +192,22 @@ impl<'a> Nodes<'a> {
         self.site.groups.iter().map(in_group).sum()
     }
 
+    /// What most of the nodes hold on which jobs like this one fit when they are empty, as chunks and processors, and which
+    /// nodes these are: none if a node may have less than what its jobs leave free.
+    pub(super) fn alike_when_empty(&self, kind: &Kind) -> ((u32, u64), NodeSet) {
+        let mut alike = NodeSet::empty(self.len());
+        let holds = |group: &Group| (self.chunks_in_free(kind, &group.has, 0), group.has[self.processors]);
+        let len_of = |of: (u32, u64)| self.site.groups.iter().filter(|g| holds(g) == of).map(|g| g.count).sum::<u32>();
+        let held = self.site.groups.iter().map(holds).filter(|(chunks, _)| *chunks > 0);
+        let Some(usual) = held.max_by_key(|of| len_of(*of)).filter(|_| self.owed.is_empty()) else {
+            return ((0, 0), alike);
+        };
+        for group in self.site.groups.iter().filter(|group| holds(group) == usual) {
+            (group.first..group.first + group.count).for_each(|node| alike.insert(node));
+        }
+        (usual, alike)
+    }
+
     /// How many chunks fit on these nodes, counted up to the number of chunks that the job has.
     pub(super) fn chunks_in(&self, kind: &Kind, nodes: &NodeSet) -> u64 {
         let enough = u64::from(kind.copies);
@@ -224,12 +237,11 @@ impl<'a> Nodes<'a> {
         if !self.has_processors(kind) {
             return None;
         }
-        let candidate = |node: u32| Candidate {
-            node,
-            chunks: self.chunks_on(kind, node),
-            processors: self.processors_on(node),
-            weight: u8::from(busy_first && self.jobs_on(node) == 0),
-        };
-        choose(kind, self.with_room(kind, nodes), candidate, self.least_loaded)
+        let mut choice = Choice::default();
+        for node in self.with_room(kind, nodes) {
+            let weight = u8::from(busy_first && self.jobs_on(node) == 0);
+            choice.add(Stretch::of(node, self.chunks_on(kind, node), self.processors_on(node), weight));
+        }
+        choice.choose(kind, self.least_loaded)
     }
 }

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 use super::super::kind::Kind;
 use super::super::machine_state::Placements;
-use super::choice::{Candidate, choose};
 use super::engine::{Engine, SECOND};
 use super::freed_chunks::FreedChunks;
 use super::node_set::NodeSet;
@@ -160,7 +159,7 @@ impl Outlook {
             }
             self.freed_len += 1;
         }
-        let freed = self.freed[chunks].get_or_insert_with(|| FreedChunks::new(engine.nodes.len()));
+        let freed = self.freed[chunks].get_or_insert_with(|| FreedChunks::new(engine, kind));
         freed.update(engine, kind, self.now);
     }
 }
@@ -193,10 +192,7 @@ impl Ends {
     fn next(&self, engine: &Engine<'_>, freed: &FreedChunks, nodes: &NodeSet, from: usize) -> Option<(usize, u64)> {
         let of = |at: usize| {
             let slot = self.all[at].slot;
-            let mut met = engine.jobs_on_nodes.of(slot).iter_both(nodes).peekable();
-            met.peek()?;
-            let adds = |node: u32| freed.added(node).iter().find(|added| added.slot == slot);
-            Some((at, met.filter_map(adds).map(|own| u64::from(own.chunks)).sum()))
+            Some((at, freed.added_by(slot, engine.jobs_on_nodes.of(slot), nodes)?))
         };
         (from..self.all.len()).find_map(of)
     }
@@ -242,25 +238,11 @@ impl Ends {
         nodes: &NodeSet,
         taken: usize,
     ) -> Option<(Option<u64>, Placements)> {
-        let busy_first = engine.options.bf_busy_nodes;
         let place = |slot: u32| self.place[slot as usize] as usize;
         let mut ended = NodeSet::empty(engine.nodes.len());
         self.all[..taken].iter().for_each(|end| ended.insert_all(engine.jobs_on_nodes.of(end.slot)));
-        // Nodes on which nothing can be need not be looked at.
-        let mut with_room = freed.with_room().clone();
-        with_room.add_all(&ended);
-        let candidate = |node: u32| {
-            let (mut chunks, mut processors) = (freed.now(node), engine.nodes.processors_on(node));
-            let mut jobs = engine.nodes.jobs_on(node);
-            let added = if ended.contains(node) { freed.added(node) } else { &[] };
-            for added in added.iter().filter(|added| place(added.slot) < taken) {
-                chunks += added.chunks;
-                processors += added.processors;
-                jobs -= 1;
-            }
-            Candidate { node, chunks, processors, weight: u8::from(busy_first && jobs == 0) }
-        };
-        let held = choose(kind, nodes.iter_both(&with_room), candidate, engine.nodes.least_loaded)?;
+        let ended = (&ended, |slot: u32| place(slot) < taken);
+        let held = freed.choose_after(engine, kind, nodes, ended, engine.options.bf_busy_nodes)?;
         let of_held = held.iter().flat_map(|(node, _)| freed.added(node)).map(|added| place(added.slot));
         let last = of_held.filter(|place| *place < taken).max();
         Some((last.map(|last| self.all[last].at), held))
