@@ -1,6 +1,7 @@
 //! Backfill: a plan of whole nodes, made anew in each run, in which jobs start that delay no planned one.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use evenhand_model::Time;
 use evenhand_policies::Policy;
@@ -8,8 +9,9 @@ use evenhand_policies::Policy;
 use super::super::machine_state::Placements;
 use super::engine::{Engine, user_and_account};
 use super::node_set::NodeSet;
-use super::node_space::{Met, NodeSpace, TooFew};
-use super::outlook::Outlook;
+use super::node_set::SparseNodes;
+use super::node_space::{NodeSpace, TooFew};
+use super::outlook::{Outlook, PossibleStart};
 use super::planned_licences::PlannedLicences;
 use super::results::Activity;
 use crate::SimulationError;
@@ -171,7 +173,7 @@ impl<'a> Engine<'a> {
                 }
                 let planned = licences.as_ref();
                 let plan = self.plan(begin, (row, at), fits_now, (&mut space, planned), outlook, &mut is_tested);
-                let Some((start, held)) = plan else { continue };
+                let Some((start, found)) = plan else { continue };
                 // A job beyond its limit still holds some.
                 if start <= begin && self.limits.lacks_licences(row) {
                     continue;
@@ -180,13 +182,14 @@ impl<'a> Engine<'a> {
                 if preempted.is_some() {
                     outlook.forget(self);
                 }
-                let (is_now, held) = (start <= begin && preempted.is_none(), preempted.unwrap_or(held));
+                let is_now = start <= begin && preempted.is_none();
+                let found = preempted.map_or(found, |held| PossibleStart::new(begin, held));
                 if is_now {
                     licences.iter_mut().for_each(|planned| self.hold_licences(planned, begin, length, row));
                     if self.options.whole_nodes {
-                        self.reserve(&mut space, begin, length, &held);
+                        self.reserve(&mut space, begin, length, &found.nodes);
                     }
-                    let (at, slot) = self.start(now, row, held, Activity::Backfill)?;
+                    let (at, slot) = self.start(now, row, found.held.clone(), Activity::Backfill)?;
                     match self.preemption.suspends() {
                         true => outlook.forget(self),
                         false => outlook.started(self, at, row, slot),
@@ -200,7 +203,7 @@ impl<'a> Engine<'a> {
                 let may = start <= window_end && !self.reserves_nothing(now, row);
                 if may && one_more(&mut reserved[partition], most) {
                     licences.iter_mut().for_each(|planned| self.hold_licences(planned, start, length, row));
-                    self.reserve(&mut space, start, length, &held);
+                    self.reserve(&mut space, start, length, &found.nodes);
                     candidates.less_is_free();
                 }
             }
@@ -238,9 +241,9 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn reserve(&self, space: &mut NodeSpace, start: u64, length: u64, held: &Placements) {
+    fn reserve(&self, space: &mut NodeSpace, start: u64, length: u64, nodes: &SparseNodes) {
         let (from, to) = self.planned_time(start, length);
-        space.reserve(from, to, held);
+        space.reserve(from, to, nodes);
     }
 
     fn hold_licences(&self, planned: &mut PlannedLicences<'a>, start: u64, length: u64, row: u32) {
@@ -280,7 +283,7 @@ impl<'a> Engine<'a> {
         (space, licences): (&mut NodeSpace, Option<&PlannedLicences<'a>>),
         outlook: &mut Outlook,
         is_tested: &mut bool,
-    ) -> Option<(u64, Placements)> {
+    ) -> Option<(u64, Rc<PossibleStart>)> {
         let kind = self.kind(row);
         let (_, able) = self.attempt(row, place);
         let chunks = self.chunks_of[self.jobs.kind[row as usize] as usize];
@@ -292,8 +295,8 @@ impl<'a> Engine<'a> {
         let mut nodes = NodeSet::empty(self.nodes.len());
         // What the last test was of, and its result.
         let mut of_last = NodeSet::empty(self.nodes.len());
-        let mut last: Option<Option<(u64, Placements)>> = None;
-        let mut met = Met::default();
+        let mut last: Option<Option<Rc<PossibleStart>>> = None;
+        space.begin_plan();
         let mut at = now;
         loop {
             at = licences.map_or(at, |licences| licences.earliest(row, at, length));
@@ -309,7 +312,7 @@ impl<'a> Engine<'a> {
             };
             // Where even empty nodes do not suffice a job is tested too, which counts once.
             let needed = if *is_tested { enough } else { at_least };
-            if let Err(TooFew(until)) = space.keep_unreserved(at, end, needed, &mut met, &mut nodes) {
+            if let Err(TooFew(until)) = space.keep_unreserved(at, end, needed, &mut nodes) {
                 let until = until.max(at);
                 let is_opened = closed.next_open(row, at, until.saturating_add(length)).is_some();
                 at = if is_opened { later(space)? } else { space.next_gain(until)? };
@@ -325,22 +328,28 @@ impl<'a> Engine<'a> {
             let known = last.take().filter(|_| of_last == nodes);
             let result = known.unwrap_or_else(|| {
                 let starts = if fits { outlook.start_now(self, kind, chunks, &nodes) } else { None };
-                let starts = starts.map(|held| (now, held));
+                let starts = starts.map(|held| PossibleStart::new(now, held));
                 starts.or_else(|| match preemptable.is_empty() && lenders.is_empty() {
                     true => outlook.later_start(self, kind, chunks, &nodes),
-                    false => self.start_without(now, kind, (&preemptable, &lenders), &nodes),
+                    false => {
+                        let found = self.start_without(now, kind, (&preemptable, &lenders), &nodes);
+                        found.map(|(at, held)| PossibleStart::new(at, held))
+                    }
                 })
             });
             of_last.copy_from(&nodes);
-            let Some((found, held)) = last.insert(result) else {
+            let Some(found) = last.insert(result) else {
                 at = later(space)?;
                 continue;
             };
-            let start = (*found).max(at);
+            let start = found.at.max(at);
             let end = start.saturating_add(length);
             let are_left = || licences.is_none_or(|licences| licences.are_left(row, start, end));
-            let is_open =
-                || space.has_unreserved(start, end, held) && self.closed.leave(row, start, end, held) && are_left();
+            let is_open = || {
+                space.has_unreserved(start, end, &found.nodes)
+                    && self.closed.leave(row, start, end, &found.held)
+                    && are_left()
+            };
             if start > now && !is_open() {
                 at = start;
                 continue;
@@ -351,7 +360,7 @@ impl<'a> Engine<'a> {
                 at = later;
                 continue;
             }
-            return last.flatten().map(|(_, held)| (start, held));
+            return last.flatten().map(|found| (start, found));
         }
     }
 }

@@ -1,19 +1,11 @@
 //! A set of nodes as a bit map.
 
-use std::hash::{Hash, Hasher};
+use smallvec::SmallVec;
 
 /// Numbers of nodes below a bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct NodeSet {
     words: Vec<u64>,
-}
-
-/// Of one number instead of hundreds of bytes: those of sets that differ are seldom equal.
-impl Hash for NodeSet {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let mix = |hash: u64, word: &u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        state.write_u64(self.words.iter().fold(0, mix));
-    }
 }
 
 impl NodeSet {
@@ -25,6 +17,18 @@ impl NodeSet {
         let mut set = NodeSet::empty(nodes);
         (0..nodes as u32).for_each(|node| set.insert(node));
         set
+    }
+
+    /// A number that is seldom equal for sets that differ.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // Four chains of products, as one would wait for each product.
+        let mut sums = [0; 4];
+        let (fours, rest) = self.words.as_chunks::<4>();
+        for four in fours {
+            sums.iter_mut().zip(four).for_each(|(sum, word)| *sum = mix(*sum, *word));
+        }
+        sums.iter().chain(rest).fold(0, |hash, word| mix(hash, *word))
     }
 
     /// Removes all.
@@ -57,6 +61,12 @@ impl NodeSet {
     /// Makes this set equal to another of the same bound.
     pub(super) fn copy_from(&mut self, other: &NodeSet) {
         self.words.copy_from_slice(&other.words);
+    }
+
+    /// Makes this set what two others of the same bound have both.
+    pub(super) fn set_to_both(&mut self, a: &NodeSet, b: &NodeSet) {
+        self.words.clear();
+        self.words.extend(a.words.iter().zip(&b.words).map(|(a, b)| a & b));
     }
 
     /// Keeps only what the other set has too.
@@ -140,7 +150,7 @@ pub(super) fn words<const N: usize>(sets: [&NodeSet; N]) -> impl Iterator<Item =
 /// A set of few nodes, or of nodes close to one another: the words of a bit map that are not zero.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SparseNodes {
-    words: Vec<(u32, u64)>,
+    words: SmallVec<[(u32, u64); 2]>,
 }
 
 impl SparseNodes {

@@ -1,6 +1,5 @@
 //! Backfill's table of times: which nodes are not reserved when.
 
-use super::super::machine_state::Placements;
 use super::node_set::{NodeSet, SparseNodes};
 
 /// Times from the begin to the end of a run's window, each with the nodes that no planned job has reserved.
@@ -14,6 +13,8 @@ pub(super) struct NodeSpace {
     from_begin: Vec<NodeSet>,
     /// How many of them are right.
     known: usize,
+    /// What the tests of the job have met that is being planned.
+    met: Met,
 }
 
 #[derive(Clone, Debug)]
@@ -30,14 +31,16 @@ struct Interval {
 /// What one job has met of the intervals: its tests begin ever later, so that most of the next one is known.
 ///
 /// What two stacks do for the minimum of a window that slides: an interval is put together with others twice at most.
-#[derive(Default)]
-pub(super) struct Met {
+#[derive(Clone, Debug, Default)]
+struct Met {
     /// By interval from the first on that was met: those of the job's nodes that are unreserved from it to the last one
     /// before `pivot`. The last one comes first.
+    /// Only the first `len` are right; the others are kept for what they have allocated.
     to_pivot: Vec<NodeSet>,
+    len: usize,
     pivot: usize,
-    /// The nodes unreserved from `pivot` to the last one before `end`.
-    from_pivot: Option<NodeSet>,
+    /// The nodes unreserved from `pivot` to the last one before `end`; of no use if there are none.
+    from_pivot: NodeSet,
     end: usize,
 }
 
@@ -50,7 +53,8 @@ const BETWEEN_COUNTS: usize = 4;
 impl NodeSpace {
     pub(super) fn new(begin: u64, end: u64, nodes: usize) -> NodeSpace {
         let first = Interval { begin, end, unreserved: NodeSet::all(nodes), count: nodes, gain_follows: None };
-        NodeSpace { intervals: vec![first], from_begin: Vec::new(), known: 0 }
+        let met = Met { from_pivot: NodeSet::empty(nodes), ..Met::default() };
+        NodeSpace { intervals: vec![first], from_begin: Vec::new(), known: 0, met }
     }
 
     /// The number of intervals.
@@ -58,8 +62,12 @@ impl NodeSpace {
         self.intervals.len()
     }
 
+    /// Begins the tests of another job, or of one after something has been reserved.
+    pub(super) fn begin_plan(&mut self) {
+        self.met.pivot = 0;
+    }
+
     /// Keeps the nodes that nobody has reserved at any time from `from` to `to`. An interval that begins at `to` counts.
-    /// `met` is of earlier tests of the same job, with nothing reserved since.
     ///
     /// If these are found to be fewer than `needed`, `nodes` is of no use afterwards.
     pub(super) fn keep_unreserved(
@@ -67,7 +75,6 @@ impl NodeSpace {
         from: u64,
         to: u64,
         needed: usize,
-        met: &mut Met,
         nodes: &mut NodeSet,
     ) -> Result<(), TooFew> {
         let first = self.first_after(from);
@@ -78,7 +85,7 @@ impl NodeSpace {
             if let Some(short) = self.intervals[first..last].iter().rev().find(|i| i.count < needed) {
                 return Err(TooFew(short.begin));
             }
-            met.keep(&self.intervals, first, last, needed, nodes)?;
+            self.met.keep(&self.intervals, first, last, needed, nodes)?;
         }
         if nodes.has(needed) { Ok(()) } else { Err(TooFew(from)) }
     }
@@ -97,10 +104,9 @@ impl NodeSpace {
     }
 
     /// Returns whether all of the job's nodes are unreserved from `from` to `to`.
-    pub(super) fn has_unreserved(&self, from: u64, to: u64, held: &Placements) -> bool {
-        let nodes = SparseNodes::new(held.iter().map(|(node, _)| node));
+    pub(super) fn has_unreserved(&self, from: u64, to: u64, nodes: &SparseNodes) -> bool {
         let mut met = self.intervals[self.first_after(from)..].iter().take_while(|i| i.begin <= to);
-        met.all(|i| i.unreserved.has_all(&nodes))
+        met.all(|i| i.unreserved.has_all(nodes))
     }
 
     /// The first interval that ends after an instant.
@@ -122,15 +128,14 @@ impl NodeSpace {
     }
 
     /// Reserves nodes, whole.
-    pub(super) fn reserve(&mut self, begin: u64, end: u64, held: &Placements) {
+    pub(super) fn reserve(&mut self, begin: u64, end: u64, nodes: &SparseNodes) {
         let (first, last) = (self.cut(begin), self.cut(end));
         self.known = self.known.min(first);
         if let Some(before) = first.checked_sub(1) {
             self.intervals[before].gain_follows = None;
         }
-        let nodes = SparseNodes::new(held.iter().map(|(node, _)| node));
         for interval in &mut self.intervals[first..last] {
-            interval.count -= interval.unreserved.remove_sparse(&nodes);
+            interval.count -= interval.unreserved.remove_sparse(nodes);
             interval.gain_follows = None;
         }
     }
@@ -160,29 +165,36 @@ impl Met {
         nodes: &mut NodeSet,
     ) -> Result<(), TooFew> {
         if first >= self.pivot {
-            self.to_pivot.clear();
-            (self.pivot, self.end, self.from_pivot) = (last, last, None);
+            (self.len, self.pivot, self.end) = (0, last, last);
             // From the last to the first: what is too little is so for all starts up to there.
             for interval in intervals[first..last].iter().rev() {
-                let mut all = interval.unreserved.clone();
-                all.keep(self.to_pivot.last().unwrap_or(nodes));
-                let is_counted = self.to_pivot.len() % BETWEEN_COUNTS == BETWEEN_COUNTS - 1;
+                if self.to_pivot.len() == self.len {
+                    self.to_pivot.push(NodeSet::empty(0));
+                }
+                let (before, after) = self.to_pivot.split_at_mut(self.len);
+                let Some(all) = after.first_mut() else { break };
+                all.set_to_both(&interval.unreserved, before.last().unwrap_or(nodes));
+                let is_counted = self.len % BETWEEN_COUNTS == BETWEEN_COUNTS - 1;
                 if is_counted && !all.has(needed) {
                     self.pivot = 0;
                     return Err(TooFew(interval.begin));
                 }
-                self.to_pivot.push(all);
+                self.len += 1;
             }
         }
+        let mut is_first = self.end == self.pivot;
         for interval in &intervals[self.end..last.max(self.end)] {
-            match &mut self.from_pivot {
-                Some(all) => all.keep(&interval.unreserved),
-                None => self.from_pivot = Some(interval.unreserved.clone()),
+            match is_first {
+                true => self.from_pivot.copy_from(&interval.unreserved),
+                false => self.from_pivot.keep(&interval.unreserved),
             }
+            is_first = false;
         }
         self.end = self.end.max(last);
         nodes.keep(&self.to_pivot[self.pivot - 1 - first]);
-        self.from_pivot.iter().for_each(|later| nodes.keep(later));
+        if self.end > self.pivot {
+            nodes.keep(&self.from_pivot);
+        }
         Ok(())
     }
 }

@@ -6,12 +6,13 @@
 //! ([`FreedChunks`]), and a test adds up what lies on its nodes.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::super::kind::Kind;
 use super::super::machine_state::Placements;
 use super::engine::{Engine, SECOND};
 use super::freed_chunks::FreedChunks;
-use super::node_set::NodeSet;
+use super::node_set::{NodeSet, SparseNodes};
 use super::options::SlurmOptions;
 use super::running::Running;
 
@@ -39,8 +40,12 @@ pub(super) struct Outlook {
     freed: Vec<Option<FreedChunks>>,
     /// For how many.
     freed_len: usize,
-    /// Results of tests.
-    known: HashMap<Test, Option<LaterStart>>,
+    /// Results of tests by the fingerprints of what they depend on.
+    known: HashMap<u64, Known>,
+    /// Sets of earlier results, for new ones.
+    unused: Vec<NodeSet>,
+    /// The nodes of the ends that a test takes.
+    ended: NodeSet,
 }
 
 /// The expected ends in the order of time.
@@ -50,11 +55,28 @@ struct Ends {
     place: Vec<u32>,
 }
 
-/// What the result of a test depends on: the number of equal chunks, how many there are, and the nodes.
-type Test = (u32, u32, NodeSet);
+/// The result of a test, and what it depends on: the number of equal chunks, how many there are, and the nodes.
+struct Known {
+    chunks: u32,
+    copies: u32,
+    nodes: NodeSet,
+    result: Option<Rc<PossibleStart>>,
+}
 
 /// When a job can start, and where.
-type LaterStart = (u64, Placements);
+pub(super) struct PossibleStart {
+    pub(super) at: u64,
+    pub(super) held: Placements,
+    /// The nodes of what it holds.
+    pub(super) nodes: SparseNodes,
+}
+
+impl PossibleStart {
+    pub(super) fn new(at: u64, held: Placements) -> Rc<PossibleStart> {
+        let nodes = SparseNodes::new(held.iter().map(|(node, _)| node));
+        Rc::new(PossibleStart { at, held, nodes })
+    }
+}
 
 /// So many results are kept at most.
 const MOST_KNOWN: usize = 1 << 12;
@@ -64,7 +86,16 @@ const MOST_FREED: usize = 1 << 21;
 
 impl Outlook {
     pub(super) fn new(engine: &Engine<'_>) -> Outlook {
-        Outlook { now: 0, changes: engine.changes, ends: None, freed: Vec::new(), freed_len: 0, known: HashMap::new() }
+        Outlook {
+            now: 0,
+            changes: engine.changes,
+            ends: None,
+            freed: Vec::new(),
+            freed_len: 0,
+            known: HashMap::new(),
+            unused: Vec::new(),
+            ended: NodeSet::empty(engine.nodes.len()),
+        }
     }
 
     /// Goes to a later instant. Ends and results are kept if nothing has changed since and no job is beyond its expected end:
@@ -80,14 +111,18 @@ impl Outlook {
     /// Notes that jobs have started or ended, or are expected to end at other times.
     pub(super) fn forget(&mut self, engine: &Engine<'_>) {
         self.changes = engine.changes;
-        self.known.clear();
+        self.forget_results();
         self.ends = None;
+    }
+
+    fn forget_results(&mut self) {
+        self.unused.extend(self.known.drain().map(|(_, known)| known.nodes));
     }
 
     /// Notes that a job has started now, with its expected end.
     pub(super) fn started(&mut self, engine: &Engine<'_>, at: u64, row: u32, slot: u32) {
         self.changes = engine.changes;
-        self.known.clear();
+        self.forget_results();
         if let Some(ends) = &mut self.ends {
             ends.insert(End { at, row, slot });
         }
@@ -103,23 +138,27 @@ impl Outlook {
         kind: &Kind,
         chunks: u32,
         nodes: &NodeSet,
-    ) -> Option<LaterStart> {
-        let test = (chunks, kind.copies, nodes.clone());
-        if let Some(known) = self.known.get(&test) {
-            return known.clone();
+    ) -> Option<Rc<PossibleStart>> {
+        let copies = kind.copies;
+        let test = nodes.fingerprint() ^ (u64::from(chunks) << 32 | u64::from(copies));
+        let is_same = |known: &&Known| (known.chunks, known.copies) == (chunks, copies) && known.nodes == *nodes;
+        if let Some(known) = self.known.get(&test).filter(is_same) {
+            return known.result.clone();
         }
-        let result = self.test(engine, kind, chunks, nodes);
+        let result = self.test(engine, kind, chunks, nodes).map(|(at, held)| PossibleStart::new(at, held));
         // One that could start at once would start at another time later.
-        if result.as_ref().is_none_or(|(start, _)| *start > self.now) {
+        if result.as_ref().is_none_or(|start| start.at > self.now) {
             if self.known.len() == MOST_KNOWN {
-                self.known.clear();
+                self.forget_results();
             }
-            self.known.insert(test, result.clone());
+            let mut of = self.unused.pop().unwrap_or_else(|| NodeSet::empty(engine.nodes.len()));
+            of.copy_from(nodes);
+            self.known.insert(test, Known { chunks, copies, nodes: of, result: result.clone() });
         }
         result
     }
 
-    fn test(&mut self, engine: &Engine<'_>, kind: &Kind, chunks: u32, nodes: &NodeSet) -> Option<LaterStart> {
+    fn test(&mut self, engine: &Engine<'_>, kind: &Kind, chunks: u32, nodes: &NodeSet) -> Option<(u64, Placements)> {
         let wanted = u64::from(kind.copies);
         if engine.nodes.chunks_when_empty(kind, nodes) < u128::from(wanted) {
             return None;
@@ -129,7 +168,8 @@ impl Outlook {
         let ends = self.ends.get_or_insert_with(|| Ends::new(expected_ends(engine, self.now)));
         let fitting = freed.now_on(nodes);
         let taken = ends.take(engine, freed, nodes, (fitting, wanted))?;
-        ends.choose(engine, kind, freed, nodes, taken).map(|(start, held)| (start.unwrap_or(self.now), held))
+        ends.choose(engine, kind, freed, (nodes, &mut self.ended), taken)
+            .map(|(start, held)| (start.unwrap_or(self.now), held))
     }
 
     /// On which of these nodes a job starts now, if it fits.
@@ -235,13 +275,13 @@ impl Ends {
         engine: &Engine<'_>,
         kind: &Kind,
         freed: &FreedChunks,
-        nodes: &NodeSet,
+        (nodes, ended): (&NodeSet, &mut NodeSet),
         taken: usize,
     ) -> Option<(Option<u64>, Placements)> {
         let place = |slot: u32| self.place[slot as usize] as usize;
-        let mut ended = NodeSet::empty(engine.nodes.len());
+        ended.clear();
         self.all[..taken].iter().for_each(|end| ended.insert_all(engine.jobs_on_nodes.of(end.slot)));
-        let ended = (&ended, |slot: u32| place(slot) < taken);
+        let ended = (&*ended, |slot: u32| place(slot) < taken);
         let held = freed.choose_after(engine, kind, nodes, ended, engine.options.bf_busy_nodes)?;
         let of_held = held.iter().flat_map(|(node, _)| freed.added(node)).map(|added| place(added.slot));
         let last = of_held.filter(|place| *place < taken).max();
