@@ -107,6 +107,10 @@ impl FreeCapacityTree {
     /// Sets a node to the maximum of the two below; whether that changed it.
     fn raise(&mut self, node: usize) -> bool {
         let (width, mut changed) = (self.width, false);
+        if width == 1 {
+            let highest = self.nodes[2 * node].max(self.nodes[2 * node + 1]);
+            return std::mem::replace(&mut self.nodes[node], highest) != highest;
+        }
         for r in 0..width {
             let highest = self.nodes[2 * node * width + r].max(self.nodes[(2 * node + 1) * width + r]);
             let at = &mut self.nodes[node * width + r];

@@ -143,9 +143,13 @@ impl FreeMachines {
     pub(crate) fn place(&mut self, site: &Site, kind: &Kind, limit: &mut Option<Limit<'_>>) -> Option<Placements> {
         let held = self.find(site, kind, limit)?;
         self.take_job(kind, &held);
-        if let Some(limit) = limit {
+        if let Some(limit) = limit.as_mut().filter(|limit| kind.groups.iter().any(|g| (limit.limits)(usize::from(*g))))
+        {
             let limited = |machine: u32| (limit.limits)(site.group_of(machine));
-            limit.later.take_all(held.iter().filter(|(machine, _)| limited(*machine)), &kind.chunk);
+            match kind.groups.iter().all(|group| (limit.limits)(usize::from(*group))) {
+                true => limit.later.take_all(held.iter(), &kind.chunk),
+                false => limit.later.take_all(held.iter().filter(|(machine, _)| limited(*machine)), &kind.chunk),
+            }
             if let Some((machine, chunk)) = held.last.filter(|last| limited(*last)).zip(kind.last.as_deref()) {
                 limit.later.take(machine, chunk, 1);
             }
@@ -168,7 +172,7 @@ impl FreeMachines {
         }
         let mut held = Placements::default();
         let Some(classes) = self.classes.as_mut().filter(|_| self.rule != Placement::FirstFit) else {
-            held = self.find_first(site, kind, later)?;
+            held = self.find_first(site, kind, limit)?;
             if let Some(last) = &kind.last {
                 held.last = Some(self.find_first_for_last(site, kind, last, &held, later)?);
             }
@@ -221,17 +225,29 @@ impl FreeMachines {
 
     /// Where first fit puts the chunks of a job: as many as fit on one machine after another. On a single machine every
     /// rule does.
-    fn find_first<'l>(&self, site: &Site, kind: &Kind, later: impl Fn(u32) -> Option<&'l [u64]>) -> Option<Placements> {
+    fn find_first(&self, site: &Site, kind: &Kind, limit: &Option<Limit<'_>>) -> Option<Placements> {
         let (mut held, mut left) = (Placements::default(), kind.full_chunks());
-        for group in kind.groups.iter().map(|&g| &site.groups[usize::from(g)]) {
+        for &number in &kind.groups {
+            let group = &site.groups[usize::from(number)];
+            let later = limit.as_ref().filter(|limit| (limit.limits)(usize::from(number))).map(|limit| &*limit.later);
             let (mut from, to) = (group.first, group.first + group.count);
+            // Machines side by side mostly have equally much free.
+            let mut last: Option<(&[u64], u128)> = None;
             while let Some(machine) = self.tree.next(from, to, &kind.chunk) {
                 from = machine + 1;
-                let chunks = match later(machine) {
-                    Some(free) if !fits(&kind.chunk, free) => continue,
-                    _ if left == 1 => 1,
-                    Some(free) => copies(&kind.chunk, self.of(machine)).min(copies(&kind.chunk, free)),
-                    None => copies(&kind.chunk, self.of(machine)),
+                let later = later.map(|later| later.of(machine));
+                if later.is_some_and(|free| !fits(&kind.chunk, free)) {
+                    continue;
+                }
+                let chunks = match left {
+                    1 => 1,
+                    _ => {
+                        let free = self.of(machine);
+                        let now =
+                            last.filter(|last| last.0.iter().eq(free)).map_or_else(|| copies(&kind.chunk, free), |last| last.1);
+                        last = Some((free, now));
+                        later.filter(|later| later.iter().ne(free)).map_or(now, |free| copies(&kind.chunk, free).min(now))
+                    }
                 };
                 let chunks = chunks.min(u128::from(left)) as u32;
                 held.add(machine, chunks);

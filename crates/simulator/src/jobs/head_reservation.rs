@@ -84,6 +84,11 @@ impl HeadReservation {
         self.held.iter().map(|(machine, _)| *machine).chain(self.last.filter(is_new)).chain(of_sizes)
     }
 
+    /// The machines with equal chunks of the head, ascending, if it has no others.
+    pub(crate) fn machines_of_equal_chunks(&self) -> Option<&[(u32, u32)]> {
+        (self.last.is_none() && self.of_sizes.is_empty()).then_some(&self.held)
+    }
+
     /// Notes a start. Returns whether it is in `extra` already, as one that ends by the shadow time is.
     pub(crate) fn started(&mut self, slot: u32, row: u32, expected: u64) -> bool {
         let there = expected <= self.shadow;
@@ -267,10 +272,17 @@ impl HeadReservation {
         let chunk = &jobs.kinds[job.kind as usize].chunk;
         let mut left = vec![0; chunk.len()];
         let counts = |machine: u32| may_use(head, machine, jobs.site);
+        // Machines side by side mostly have equally much free.
+        let mut last: Option<(&[u64], u32, u128)> = None;
         let lost = job.held.iter().filter(|(machine, _)| counts(*machine)).map(|(machine, chunks)| {
             let free = self.extra.of(machine);
+            if let Some((_, _, lost)) = last.filter(|last| last.1 == chunks && last.0.iter().eq(free)) {
+                return lost;
+            }
             left.iter_mut().zip(free.iter().zip(chunk)).for_each(|(l, (f, c))| *l = f - c * u64::from(chunks));
-            copies(&head.chunk, free) - copies(&head.chunk, &left)
+            let lost = copies(&head.chunk, free) - copies(&head.chunk, &left);
+            last = Some((free, chunks, lost));
+            lost
         });
         Some(lost.sum())
     }

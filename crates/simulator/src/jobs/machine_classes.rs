@@ -133,6 +133,14 @@ impl MachineClasses {
 
     fn join(&mut self, class: u32, machine: u32) {
         self.class_of[machine as usize] = class;
+        self.count_in(class, 1);
+        if self.scores.rule != Placement::FirstFit {
+            self.classes[class as usize].members.insert(machine, self.machines);
+        }
+    }
+
+    /// Counts machines that are now of a class.
+    fn count_in(&mut self, class: u32, machines: u32) {
         let c = &mut self.classes[class as usize];
         let occupied = &mut self.occupied[usize::from(c.group)];
         if c.place == NOWHERE {
@@ -141,19 +149,21 @@ impl MachineClasses {
             self.scores.push_shape(free, &mut self.shape);
             c.place = occupied.push(class, self.scores.of_free(free), free, &self.shape);
         }
-        occupied.machines[c.place as usize] += 1;
-        if self.scores.rule != Placement::FirstFit {
-            c.members.insert(machine, self.machines);
-        }
+        occupied.machines[c.place as usize] += machines;
     }
 
     fn leave(&mut self, class: u32, machine: u32) {
+        if self.scores.rule != Placement::FirstFit {
+            self.classes[class as usize].members.remove(machine);
+        }
+        self.count_out(class, 1);
+    }
+
+    /// Counts machines that are no longer of a class.
+    fn count_out(&mut self, class: u32, machines: u32) {
         let c = &mut self.classes[class as usize];
         let occupied = &mut self.occupied[usize::from(c.group)];
-        occupied.machines[c.place as usize] -= 1;
-        if self.scores.rule != Placement::FirstFit {
-            c.members.remove(machine);
-        }
+        occupied.machines[c.place as usize] -= machines;
         if occupied.machines[c.place as usize] == 0 {
             c.members.clear();
             let place = std::mem::replace(&mut c.place, NOWHERE);
@@ -177,18 +187,33 @@ impl MachineClasses {
     /// Notes what is now free on several machines, of each of which as many chunks as `held` says have been taken, or
     /// given back. Machines of one class of which equally much is taken remain of one class, which is looked up once.
     pub(crate) fn update_all<'a>(&mut self, held: impl Iterator<Item = (u32, u32)>, free: impl Fn(u32) -> &'a [u64]) {
-        let mut last = (EMPTY, 0, EMPTY);
+        let is_first_fit = self.scores.rule == Placement::FirstFit;
+        // Machines side by side that move alike, and their classes before and after.
+        let (mut run, mut old, mut new, mut alike) = (0, EMPTY, EMPTY, 0);
         for (machine, chunks) in held {
-            let old = self.class_of[machine as usize];
-            if (old, chunks) != (last.0, last.1) {
-                last = (old, chunks, self.class(self.classes[old as usize].group, free(machine)));
+            let class = self.class_of[machine as usize];
+            if (class, chunks) != (old, alike) || run == 0 {
+                self.move_run(old, new, run);
+                (run, old, alike) = (0, class, chunks);
+                new = self.class(self.classes[old as usize].group, free(machine));
             }
-            if last.2 != old {
-                self.leave(old, machine);
-                self.join(last.2, machine);
+            run += 1;
+            self.class_of[machine as usize] = new;
+            if !is_first_fit && new != old {
+                self.classes[old as usize].members.remove(machine);
+                self.classes[new as usize].members.insert(machine, self.machines);
             }
         }
+        self.move_run(old, new, run);
         self.drop_idle();
+    }
+
+    /// Counts machines that have moved from one class to another.
+    fn move_run(&mut self, old: u32, new: u32, machines: u32) {
+        if machines > 0 && old != new {
+            self.count_out(old, machines);
+            self.count_in(new, machines);
+        }
     }
 
     /// Drops the classes without machines once they are many.

@@ -297,12 +297,17 @@ impl<'a> MachineState<'a> {
         if !self.contested_is_current {
             self.contested_is_current = true;
             self.contested.clear();
-            for machine in reservation.machines() {
+            let contested = &mut self.contested;
+            let mut add = |machine: u32| {
                 let (now, later) = (now.of(machine), later.of(machine));
-                match self.contested.last_mut() {
+                match contested.last_mut() {
                     Some(last) if (last.now, last.later) == (now, later) => last.machines += 1,
-                    _ => self.contested.push(Contested { now, later, machines: 1 }),
+                    _ => contested.push(Contested { now, later, machines: 1 }),
                 }
+            };
+            match reservation.machines_of_equal_chunks() {
+                Some(held) => held.iter().for_each(|(machine, _)| add(*machine)),
+                None => reservation.machines().for_each(add),
             }
             // Where no less is free later nothing is withheld.
             self.contested.retain(|c| !fits(now.free_of(c.now), later.free_of(c.later)));
