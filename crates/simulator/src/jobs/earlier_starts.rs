@@ -1,6 +1,5 @@
 //! Conservative backfilling, where jobs end earlier than expected: reservations move to earlier starts.
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use super::availability_profile::Profile;
@@ -100,13 +99,22 @@ impl Plan {
     fn move_together(&mut self, site: &Site, row: u32, kind: &Kind, length: u64, now: u64) {
         let Some(old) = self.reservations.get(&row) else { return };
         let mut shortfall = Shortfall::new(&self.log);
-        let without = OnceCell::new();
+        let mut fitting = std::mem::take(&mut self.fitting);
+        let mut beside = None;
+        let mut most_free = vec![0; self.width];
+        let wanted = u64::from(kind.full_chunks());
         let start = old.shortfall.search(length, now, &mut shortfall, |from, before, shortfall| {
             // From its start on the job has what it holds.
             let window = Window { from, before, length, until: old.start };
-            let without = || without.get_or_init(|| self.without(kind, old));
-            self.next_start_together(kind, window, without, shortfall)
+            let start = self.next_start_by_totals(kind, window, &mut most_free, shortfall)?;
+            let beside = beside.get_or_insert_with(|| {
+                let without = self.without(kind, old);
+                let others = without.iter().map(|(&(class, _), (profile, machines))| (class, profile, *machines));
+                fitting.beside(kind, length, &self.machines, now, others)
+            });
+            fitting.first(beside, start, before, wanted, shortfall)
         });
+        self.fitting = fitting;
         let Some(start) = start else {
             if let Some(old) = self.reservations.get_mut(&row) {
                 old.shortfall = shortfall;

@@ -243,10 +243,13 @@ impl FreeMachines {
                     1 => 1,
                     _ => {
                         let free = self.of(machine);
-                        let now =
-                            last.filter(|last| last.0.iter().eq(free)).map_or_else(|| copies(&kind.chunk, free), |last| last.1);
+                        let now = last
+                            .filter(|last| last.0.iter().eq(free))
+                            .map_or_else(|| copies(&kind.chunk, free), |last| last.1);
                         last = Some((free, now));
-                        later.filter(|later| later.iter().ne(free)).map_or(now, |free| copies(&kind.chunk, free).min(now))
+                        later
+                            .filter(|later| later.iter().ne(free))
+                            .map_or(now, |free| copies(&kind.chunk, free).min(now))
                     }
                 };
                 let chunks = chunks.min(u128::from(left)) as u32;

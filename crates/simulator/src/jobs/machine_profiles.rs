@@ -49,6 +49,9 @@ pub(super) struct MachineProfiles {
     /// By class: the last change to several machines that met it.
     targets: Vec<Target>,
     changes: u64,
+    /// By class: the number of the last change to its machines, and of the last to their profile.
+    changed_at: Vec<(u64, u64)>,
+    class_changes: u64,
 }
 
 /// What a change to several machines does to those of one class.
@@ -103,6 +106,8 @@ impl MachineProfiles {
             by_release: BTreeSet::new(),
             targets: Vec::new(),
             changes: 0,
+            changed_at: Vec::new(),
+            class_changes: 0,
         };
         for (g, group) in (0..).zip(&site.groups) {
             let class = new.class(g, Profile::new(&group.has));
@@ -121,6 +126,35 @@ impl MachineProfiles {
     pub(super) fn released_since(&self, number: u64) -> impl Iterator<Item = (u32, u16)> + '_ {
         let released = self.by_release.range((number + 1, 0)..);
         released.map(|(_, class)| (*class, self.classes[*class as usize].group))
+    }
+
+    /// The number of the last change to a class.
+    pub(super) fn changes(&self) -> u64 {
+        self.class_changes
+    }
+
+    /// How many classes there are, those without machines among them.
+    pub(super) fn places(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// The classes that have changed after that number: each with its group, how many machines it has, and whether it has
+    /// another profile, but for what is past.
+    pub(super) fn changed_since(&self, number: u64) -> impl Iterator<Item = (u32, u16, u32, bool)> + '_ {
+        let changed = (0..).zip(&self.changed_at).filter(move |(_, changed)| changed.0 > number);
+        changed.map(move |(number_of_class, &(_, profile))| {
+            let class: &Class = &self.classes[number_of_class as usize];
+            (number_of_class, class.group, class.machines, profile > number)
+        })
+    }
+
+    fn note_change(&mut self, class: u32, has_new_profile: bool) {
+        self.class_changes += 1;
+        let changed = &mut self.changed_at[class as usize];
+        changed.0 = self.class_changes;
+        if has_new_profile {
+            changed.1 = self.class_changes;
+        }
     }
 
     /// Whether capacity of a machine was released after that number.
@@ -168,9 +202,11 @@ impl MachineProfiles {
             None => {
                 self.classes.push(new);
                 self.targets.push(Target::default());
+                self.changed_at.push((0, 0));
                 self.classes.len() as u32 - 1
             }
         };
+        self.note_change(number, true);
         self.by_hash.extend(key.map(|key| (key, number)));
         self.next_steps.extend(next_step.map(|time| Reverse((time, number))));
         number
@@ -198,6 +234,7 @@ impl MachineProfiles {
         let joined = &mut self.classes[class as usize];
         joined.machines += 1;
         joined.members.insert(machine, self.machines);
+        self.note_change(class, false);
         self.raise_release(class, self.released_at[machine as usize]);
     }
 
@@ -212,6 +249,7 @@ impl MachineProfiles {
     }
 
     fn leave(&mut self, class: u32, machine: u32) {
+        self.note_change(class, false);
         let left = &mut self.classes[class as usize];
         left.machines -= 1;
         left.members.remove(machine);
@@ -249,6 +287,7 @@ impl MachineProfiles {
                 None => {
                     let class = &self.classes[old as usize];
                     let to = if target.is_even && target.machines == class.machines {
+                        self.note_change(old, true);
                         self.change_class(old, |profile| new(profile, chunks)).unwrap_or(old)
                     } else {
                         let (group, mut profile) = (class.group, class.profile.clone());

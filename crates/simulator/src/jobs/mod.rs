@@ -9,6 +9,7 @@ mod conservative_backfill;
 mod earlier_starts;
 mod easy_backfill;
 mod engine;
+mod fitting_chunks;
 mod free_capacity_tree;
 mod free_machines;
 mod free_totals;

@@ -7,6 +7,7 @@ use evenhand_model::Time;
 use super::availability_profile::Profile;
 use super::best_machine::BestMachine;
 use super::chunk_choice;
+use super::fitting_chunks::FittingChunks;
 use super::free_totals::{FreeTotals, Window};
 use super::kind::{Kind, copies, fits};
 use super::machine_profiles::MachineProfiles;
@@ -48,6 +49,7 @@ pub(super) struct Plan {
     amounts: Vec<u64>,
     /// By class of machines: what is free throughout the time that is looked at.
     free: Vec<u64>,
+    pub(super) fitting: FittingChunks,
 }
 
 /// What a new reservation for a job of one chunk that has one must improve on.
@@ -77,6 +79,7 @@ impl Plan {
             log: ReleaseLog::new(width),
             amounts: vec![0; site.groups.len() * width],
             free: Vec::new(),
+            fitting: FittingChunks::default(),
         }
     }
 
@@ -220,6 +223,26 @@ impl Plan {
         }
     }
 
+    /// The first start in the window at which enough is free on all machines together; notes how many chunks are missing
+    /// before. `most_free` is of no use to the caller.
+    pub(super) fn next_start_by_totals(
+        &self,
+        kind: &Kind,
+        window: Window,
+        most_free: &mut [u64],
+        shortfall: &mut Shortfall,
+    ) -> Option<u64> {
+        most_free.fill(0);
+        let next = self.totals.next_start(kind, window, most_free);
+        let start = next.unwrap_or(window.before);
+        if start > window.from {
+            let by_totals = most_free.iter().zip(&kind.chunk).filter(|(_, chunk)| **chunk > 0);
+            let most = by_totals.map(|(free, chunk)| free / chunk).max().unwrap_or(0);
+            shortfall.note(start, u64::from(kind.full_chunks()).saturating_sub(most));
+        }
+        next
+    }
+
     /// The first start in the window at which the equal chunks of a job fit; notes how many are missing before.
     ///
     /// `without`: the profiles of the job's
@@ -236,15 +259,7 @@ impl Plan {
         let mut most_free = vec![0; self.width];
         let mut search: Option<StartSearch<'_>> = None;
         loop {
-            most_free.fill(0);
-            let next = self.totals.next_start(kind, window, &mut most_free);
-            let start = next.unwrap_or(window.before);
-            if start > window.from {
-                let by_totals = most_free.iter().zip(&kind.chunk).filter(|(_, chunk)| **chunk > 0);
-                let most = by_totals.map(|(free, chunk)| free / chunk).max().unwrap_or(0);
-                shortfall.note(start, missing(most.into()));
-            }
-            next?;
+            let start = self.next_start_by_totals(kind, window, &mut most_free, shortfall)?;
             let search = match &mut search {
                 Some(search) => {
                     search.advance(start);

@@ -1,0 +1,202 @@
+//! How many chunks of one size fit on all machines throughout a time, as a function of its start.
+
+use std::collections::VecDeque;
+
+use super::availability_profile::Profile;
+use super::kind::Kind;
+use super::machine_profiles::MachineProfiles;
+use super::shortfall::Shortfall;
+
+/// Sizes and lengths of chunks for which the function is kept.
+const KEPT: usize = 128;
+
+/// No more chunks than so many are counted on a machine: no job has more, and the sum over all machines is an `i64`.
+const MOST_CHUNKS: u64 = u32::MAX as u64;
+
+/// From a time on so many chunks more, or fewer, fit.
+type Change = (u64, i64);
+
+/// The machines of a class, as they were when they were last counted.
+#[derive(Clone, Debug, Default)]
+struct Part {
+    machines: u32,
+    /// By how much the number of chunks that fit on one of them changes, and from which start on; empty if that is unknown.
+    changes: Vec<Change>,
+}
+
+/// The chunks of one size that are there for so long, for any number of jobs that wait for them.
+///
+/// Whether a job that waits fits earlier is asked far more often than much changes, and many jobs that wait are alike. So
+/// the sum over all machines is kept, and only what has changed since the last question is counted again.
+#[derive(Clone, Debug)]
+struct Sum {
+    chunk: Vec<u64>,
+    groups: Vec<u16>,
+    length: u64,
+    /// The changes of the machines that are counted, as [`MachineProfiles::changes`] numbers them.
+    counted: u64,
+    parts: Vec<Part>,
+    changes: Vec<Change>,
+    asked: u64,
+}
+
+/// How many chunks fit, for sizes and lengths that were asked for last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FittingChunks {
+    sums: Vec<Sum>,
+    questions: u64,
+    new: Vec<Change>,
+    merged: Vec<Change>,
+    queue: VecDeque<(u64, usize)>,
+}
+
+/// What fits at each start for a job that has a reservation, without that.
+#[derive(Debug)]
+pub(super) struct FittingBeside {
+    sum: usize,
+    own: Vec<Change>,
+}
+
+impl FittingChunks {
+    /// How many chunks of a kind fit from `now` on, for so long, if some machines have another profile: class, profile and
+    /// the number of machines.
+    pub(super) fn beside<'p>(
+        &mut self,
+        kind: &Kind,
+        length: u64,
+        machines: &MachineProfiles,
+        now: u64,
+        others: impl Iterator<Item = (u32, &'p Profile, u32)>,
+    ) -> FittingBeside {
+        let at = self.sum(kind, length);
+        self.count(at, machines, now);
+        let mut own = Vec::new();
+        let mut changes = Vec::new();
+        for (class, profile, count) in others {
+            profile.fitting_from(now, length, &kind.chunk, MOST_CHUNKS, &mut self.queue, &mut changes);
+            add(&mut own, &changes, i64::from(count), now);
+            add(&mut own, &self.sums[at].parts[class as usize].changes, -i64::from(count), now);
+        }
+        own.sort_unstable();
+        FittingBeside { sum: at, own }
+    }
+
+    /// The first start from `from` on and before `before` at which so many chunks fit; notes how many are missing before.
+    pub(super) fn first(
+        &self,
+        beside: &FittingBeside,
+        from: u64,
+        before: u64,
+        wanted: u64,
+        shortfall: &mut Shortfall,
+    ) -> Option<u64> {
+        let (mut fitting, mut start) = (0, from);
+        let (mut all, mut own) = (self.sums[beside.sum].changes.as_slice(), beside.own.as_slice());
+        while start < before {
+            let until = |changes: &[Change]| changes.iter().take_while(|(time, _)| *time <= start).count();
+            for changes in [&mut all, &mut own] {
+                let (now, later) = changes.split_at(until(changes));
+                fitting += now.iter().map(|(_, more)| more).sum::<i64>();
+                *changes = later;
+            }
+            let missing = wanted.saturating_sub(u64::try_from(fitting).unwrap_or(0));
+            if missing == 0 {
+                return Some(start);
+            }
+            let next = [all.first(), own.first()].into_iter().flatten().map(|(time, _)| *time).min();
+            start = next.unwrap_or(u64::MAX).min(before);
+            shortfall.note(start, missing);
+        }
+        None
+    }
+
+    /// The place of the sum of a kind and length; makes it if there is none.
+    fn sum(&mut self, kind: &Kind, length: u64) -> usize {
+        self.questions += 1;
+        let is = |sum: &Sum| sum.length == length && sum.chunk == kind.chunk && sum.groups == kind.groups;
+        let at = self.sums.iter().position(is).unwrap_or_else(|| {
+            let new = Sum {
+                chunk: kind.chunk.clone(),
+                groups: kind.groups.clone(),
+                length,
+                counted: 0,
+                parts: Vec::new(),
+                changes: Vec::new(),
+                asked: 0,
+            };
+            if self.sums.len() < KEPT {
+                self.sums.push(new);
+                return self.sums.len() - 1;
+            }
+            let last = (0..KEPT).min_by_key(|at| self.sums[*at].asked).unwrap_or(0);
+            self.sums[last] = new;
+            last
+        });
+        self.sums[at].asked = self.questions;
+        at
+    }
+
+    /// Counts what has changed on the machines since the last time.
+    fn count(&mut self, at: usize, machines: &MachineProfiles, now: u64) {
+        let sum = &mut self.sums[at];
+        if sum.counted == machines.changes() {
+            return;
+        }
+        self.new.clear();
+        sum.parts.resize_with(sum.parts.len().max(machines.places()), Part::default);
+        for (class, group, count, has_new_profile) in machines.changed_since(sum.counted) {
+            if !sum.groups.contains(&group) {
+                continue;
+            }
+            let part = &mut sum.parts[class as usize];
+            let before = std::mem::replace(&mut part.machines, count);
+            if !has_new_profile && !part.changes.is_empty() {
+                add(&mut self.new, &part.changes, i64::from(count) - i64::from(before), now);
+                continue;
+            }
+            add(&mut self.new, &part.changes, -i64::from(before), now);
+            part.changes.clear();
+            if count > 0 {
+                let profile = machines.profile_of(class);
+                profile.fitting_from(now, sum.length, &sum.chunk, MOST_CHUNKS, &mut self.queue, &mut part.changes);
+                add(&mut self.new, &part.changes, i64::from(count), now);
+            }
+        }
+        sum.counted = machines.changes();
+        self.new.sort_unstable_by_key(|(time, _)| *time);
+        merge(&sum.changes, &self.new, now, &mut self.merged);
+        std::mem::swap(&mut sum.changes, &mut self.merged);
+    }
+}
+
+/// Adds the changes of so many machines; those until `now` are one from 0 on.
+fn add(all: &mut Vec<Change>, changes: &[Change], machines: i64, now: u64) {
+    if machines == 0 {
+        return;
+    }
+    let past = changes.partition_point(|(time, _)| *time <= now);
+    let before: i64 = changes[..past].iter().map(|(_, more)| more).sum();
+    all.extend((before != 0).then_some((0, before * machines)));
+    all.extend(changes[past..].iter().map(|(time, more)| (*time, more * machines)));
+}
+
+/// Writes to `merged` the changes of both, by time; those until `now` are one from 0 on.
+fn merge(old: &[Change], new: &[Change], now: u64, merged: &mut Vec<Change>) {
+    merged.clear();
+    merged.push((0, 0));
+    let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
+    loop {
+        let next = match (old.peek(), new.peek()) {
+            (Some(a), Some(b)) if a.0 <= b.0 => old.next(),
+            (Some(_), None) => old.next(),
+            _ => new.next(),
+        };
+        let Some(&(time, more)) = next else { break };
+        let time = if time <= now { 0 } else { time };
+        match merged.last_mut() {
+            Some(last) if last.0 == time => last.1 += more,
+            Some(last) if last.1 == 0 && last.0 > 0 => *last = (time, more),
+            _ => merged.push((time, more)),
+        }
+    }
+}
