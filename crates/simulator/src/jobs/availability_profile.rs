@@ -1,7 +1,6 @@
 //! Free capacity of a machine over future time, given the reservations.
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
 
 use super::kind::{copies, fits};
 use super::step_function::StepFunction;
@@ -127,42 +126,29 @@ impl Profile {
         (until < limit).then_some(until)
     }
 
-    /// Writes to `changes` by how much the number of chunks that fit throughout `length` changes, and from which start on: the
-    /// first is the number from `now` on, at 0. No more than `most` are counted.
-    pub(crate) fn fitting_from(
-        &self,
-        now: u64,
-        length: u64,
-        chunk: &[u64],
-        most: u64,
-        queue: &mut VecDeque<(u64, usize)>,
-        changes: &mut Vec<(u64, i64)>,
-    ) {
-        let (times, length) = (self.steps.times(), length.max(1));
-        let end_of = |i: usize| times.get(i + 1).copied().unwrap_or(u64::MAX);
-        // The steps that matter to the start, but those before one in which no more fit.
-        queue.clear();
-        changes.clear();
-        let mut next = self.steps.at(now);
-        let (mut start, mut before) = (now, 0);
-        loop {
-            while next < times.len() && (times[next] <= start || times[next] - start < length) {
-                let fitting = u64::try_from(copies(chunk, self.steps.step(next))).unwrap_or(most).min(most);
-                while queue.pop_back_if(|(other, _)| *other >= fitting).is_some() {}
-                queue.push_back((fitting, next));
-                next += 1;
+    /// Adds to `steps` how many chunks fit from which instant on, the first from `now` or before. `given`: the time in which so
+    /// many more of them are not taken.
+    pub(crate) fn fitting_steps(&self, now: u64, chunk: &[u64], given: (u64, u64, u64), steps: &mut Vec<(u64, u64)>) {
+        let (from, to, more) = given;
+        let mut push = |time: u64, fitting: u64| {
+            if steps.last().is_none_or(|last| last.1 != fitting) {
+                steps.push((time, fitting));
             }
-            while queue.pop_front_if(|(_, step)| end_of(*step) <= start).is_some() {}
-            let Some(&(fitting, step)) = queue.front() else { return };
-            let fitting = fitting as i64;
-            if changes.is_empty() || fitting != before {
-                changes.push((if changes.is_empty() { 0 } else { start }, fitting - before));
-                before = fitting;
+        };
+        let times = self.steps.times();
+        for i in self.steps.at(now)..times.len() {
+            let (begin, end) = (times[i], times.get(i + 1).copied().unwrap_or(u64::MAX));
+            let fitting = u64::try_from(copies(chunk, self.steps.step(i))).unwrap_or(u64::MAX);
+            if from >= to || to <= begin || end <= from {
+                push(begin, fitting);
+                continue;
             }
-            let enters = times.get(next).map_or(u64::MAX, |time| time - length + 1);
-            start = end_of(step).min(enters);
-            if start == u64::MAX {
-                return;
+            if begin < from {
+                push(begin, fitting);
+            }
+            push(begin.max(from), fitting.saturating_add(more));
+            if to < end {
+                push(to, fitting);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use super::kind::{Kind, copies};
 use super::machine_set::MachineSet;
@@ -34,7 +35,10 @@ pub(crate) fn choose_all<'f, 'm, 'l>(
     members_of: impl Fn(u32) -> &'m MachineSet,
     later: impl Fn(u32) -> Option<&'l [u64]>,
 ) -> Option<Vec<(u32, u32)>> {
-    let together = matches!(scores.rule, Placement::FirstFit | Placement::BestFit);
+    if scores.rule == Placement::FirstFit {
+        return choose_first(kind, fitting.map(|(_, class)| class), free_of, members_of, later);
+    }
+    let together = scores.rule == Placement::BestFit;
     let first_of = |(score, class): (u64, u32)| {
         let first = members_of(class).next(0);
         first.map(|machine| Reverse(Choice { score, machine, class, at: None }))
@@ -66,6 +70,37 @@ pub(crate) fn choose_all<'f, 'm, 'l>(
             let now = free_of(class).iter().zip(&kind.chunk);
             free.iter_mut().zip(now).for_each(|(free, (f, c))| *free = f - c * taken);
             next.push(Reverse(Choice { score: scores.score(&free), machine, class, at: Some(at) }));
+        }
+    }
+    Some(chosen)
+}
+
+/// The same for first fit: the machines in their order, as many chunks as fit on each.
+fn choose_first<'f, 'm, 'l>(
+    kind: &Kind,
+    fitting: impl Iterator<Item = u32>,
+    free_of: impl Fn(u32) -> &'f [u64],
+    members_of: impl Fn(u32) -> &'m MachineSet,
+    later: impl Fn(u32) -> Option<&'l [u64]>,
+) -> Option<Vec<(u32, u32)>> {
+    let first_of = |class: u32| {
+        let on_each = copies(&kind.chunk, free_of(class));
+        members_of(class).next(0).map(|machine| Reverse((machine, class, on_each)))
+    };
+    let mut next: BinaryHeap<Reverse<(u32, u32, u128)>> = fitting.filter_map(first_of).collect();
+    let (mut chosen, mut left) = (Vec::new(), kind.full_chunks());
+    while left > 0 {
+        let mut first = next.peek_mut()?;
+        let Reverse((machine, class, on_each)) = *first;
+        let later = later(machine).map_or(u128::MAX, |free| copies(&kind.chunk, free));
+        let chunks = on_each.min(later).min(u128::from(left)) as u32;
+        if chunks > 0 {
+            chosen.push((machine, chunks));
+            left -= chunks;
+        }
+        match members_of(class).next(machine + 1) {
+            Some(machine) => *first = Reverse((machine, class, on_each)),
+            None => drop(PeekMut::pop(first)),
         }
     }
     Some(chosen)

@@ -1,8 +1,5 @@
 //! Conservative backfilling, where jobs end earlier than expected: reservations move to earlier starts.
 
-use std::collections::BTreeMap;
-
-use super::availability_profile::Profile;
 use super::free_totals::Window;
 use super::kind::Kind;
 use super::machine_state::Placements;
@@ -108,9 +105,8 @@ impl Plan {
             let window = Window { from, before, length, until: old.start };
             let start = self.next_start_by_totals(kind, window, &mut most_free, shortfall)?;
             let beside = beside.get_or_insert_with(|| {
-                let without = self.without(kind, old);
-                let others = without.iter().map(|(&(class, _), (profile, machines))| (class, profile, *machines));
-                fitting.beside(kind, length, &self.machines, now, others)
+                let own = self.classes_of(&old.held);
+                fitting.beside(kind, length, &self.machines, now, (old.start, old.end), &own)
             });
             fitting.first(beside, start, before, wanted, shortfall)
         });
@@ -138,20 +134,24 @@ impl Plan {
         self.insert(site, row, kind, new);
     }
 
-    /// The profiles of the machines of a job without its reservation, by class and how many chunks it has on each; and on
-    /// how many machines.
-    fn without(&self, kind: &Kind, own: &Reservation) -> BTreeMap<(u32, u32), (Profile, u32)> {
-        let mut without = BTreeMap::new();
-        for (machine, chunks) in own.held.iter() {
-            let class = self.machines.class_of(machine);
-            let make = || {
-                let mut profile = self.machines.profile_of(class).clone();
-                profile.give(own.start, own.end, &kind.chunk, chunks);
-                (profile, 0)
-            };
-            without.entry((class, chunks)).or_insert_with(make).1 += 1;
+    /// On how many machines of which class a job has how many equal chunks: class, chunks and machines.
+    fn classes_of(&self, held: &Placements) -> Vec<(u32, u32, u32)> {
+        let mut found: Vec<(u32, u32, u32)> = Vec::new();
+        let same = |a: &(u32, u32, u32), b: &(u32, u32, u32)| (a.0, a.1) == (b.0, b.1);
+        for (machine, chunks) in held.iter() {
+            let next = (self.machines.class_of(machine), chunks, 1);
+            match found.last_mut().filter(|last| same(last, &next)) {
+                Some(last) => last.2 += 1,
+                None => found.push(next),
+            }
         }
-        without
+        found.sort_unstable();
+        found.dedup_by(|next, first| {
+            let joins = same(first, next);
+            first.2 += if joins { next.2 } else { 0 };
+            joins
+        });
+        found
     }
 }
 

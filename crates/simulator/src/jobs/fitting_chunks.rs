@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::availability_profile::Profile;
 use super::kind::Kind;
 use super::machine_profiles::MachineProfiles;
 use super::shortfall::Shortfall;
@@ -47,7 +46,51 @@ pub(super) struct FittingChunks {
     questions: u64,
     new: Vec<Change>,
     merged: Vec<Change>,
-    queue: VecDeque<(u64, usize)>,
+    window: Window,
+}
+
+/// What the least of a function over a moving time is found with.
+#[derive(Clone, Debug, Default)]
+struct Window {
+    /// The function: from which instant on it has which value.
+    steps: Vec<(u64, u64)>,
+    /// The steps that matter to a start, but those before one in which no more fit, with their ends.
+    queue: VecDeque<(u64, u64)>,
+    changes: Vec<Change>,
+}
+
+impl Window {
+    /// By how much the least value throughout `length` changes, and from which start on: the first is that from `now` on, at 0.
+    fn slide(&mut self, now: u64, length: u64) -> &[Change] {
+        let Window { steps, queue, changes } = self;
+        let length = length.max(1);
+        queue.clear();
+        changes.clear();
+        let (mut next, mut start, mut before) = (0, now, 0);
+        loop {
+            while let Some(&(_, value)) = steps.get(next).filter(|step| step.0 <= start || step.0 - start < length) {
+                next += 1;
+                let end = steps.get(next).map_or(u64::MAX, |step| step.0);
+                let value = value.min(MOST_CHUNKS);
+                while queue.pop_back_if(|(other, _)| *other >= value).is_some() {}
+                queue.push_back((value, end));
+            }
+            while queue.pop_front_if(|(_, end)| *end <= start).is_some() {}
+            let Some(&(value, end)) = queue.front() else { return changes };
+            let value = value as i64;
+            if changes.is_empty() {
+                changes.push((0, value));
+            } else if value != before {
+                changes.push((start, value - before));
+            }
+            before = value;
+            let enters = steps.get(next).map_or(u64::MAX, |step| step.0 - length + 1);
+            start = end.min(enters);
+            if start == u64::MAX {
+                return changes;
+            }
+        }
+    }
 }
 
 /// What fits at each start for a job that has a reservation, without that.
@@ -58,27 +101,29 @@ pub(super) struct FittingBeside {
 }
 
 impl FittingChunks {
-    /// How many chunks of a kind fit from `now` on, for so long, if some machines have another profile: class, profile and
-    /// the number of machines.
-    pub(super) fn beside<'p>(
+    /// How many chunks of a kind fit from `now` on, for so long, if a reservation is not taken: its time, and in how many
+    /// machines of which class it has how many chunks (class, chunks, machines).
+    pub(super) fn beside(
         &mut self,
         kind: &Kind,
         length: u64,
         machines: &MachineProfiles,
         now: u64,
-        others: impl Iterator<Item = (u32, &'p Profile, u32)>,
+        (from, to): (u64, u64),
+        own: &[(u32, u32, u32)],
     ) -> FittingBeside {
         let at = self.sum(kind, length);
         self.count(at, machines, now);
-        let mut own = Vec::new();
         let mut changes = Vec::new();
-        for (class, profile, count) in others {
-            profile.fitting_from(now, length, &kind.chunk, MOST_CHUNKS, &mut self.queue, &mut changes);
-            add(&mut own, &changes, i64::from(count), now);
-            add(&mut own, &self.sums[at].parts[class as usize].changes, -i64::from(count), now);
+        for &(class, chunks, count) in own {
+            let given = (from, to, u64::from(chunks));
+            self.window.steps.clear();
+            machines.profile_of(class).fitting_steps(now, &kind.chunk, given, &mut self.window.steps);
+            add(&mut changes, self.window.slide(now, length), i64::from(count), now);
+            add(&mut changes, &self.sums[at].parts[class as usize].changes, -i64::from(count), now);
         }
-        own.sort_unstable();
-        FittingBeside { sum: at, own }
+        changes.sort_unstable_by_key(|(time, _)| *time);
+        FittingBeside { sum: at, own: changes }
     }
 
     /// The first start from `from` on and before `before` at which so many chunks fit; notes how many are missing before.
@@ -145,22 +190,28 @@ impl FittingChunks {
         self.new.clear();
         sum.parts.resize_with(sum.parts.len().max(machines.places()), Part::default);
         for (class, group, count, has_new_profile) in machines.changed_since(sum.counted) {
-            if !sum.groups.contains(&group) {
-                continue;
-            }
+            // A class without machines may become one of another group.
+            let count = if sum.groups.contains(&group) { count } else { 0 };
             let part = &mut sum.parts[class as usize];
             let before = std::mem::replace(&mut part.machines, count);
             if !has_new_profile && !part.changes.is_empty() {
                 add(&mut self.new, &part.changes, i64::from(count) - i64::from(before), now);
                 continue;
             }
-            add(&mut self.new, &part.changes, -i64::from(before), now);
-            part.changes.clear();
+            self.window.steps.clear();
             if count > 0 {
-                let profile = machines.profile_of(class);
-                profile.fitting_from(now, sum.length, &sum.chunk, MOST_CHUNKS, &mut self.queue, &mut part.changes);
-                add(&mut self.new, &part.changes, i64::from(count), now);
+                machines.profile_of(class).fitting_steps(now, &sum.chunk, (0, 0, 0), &mut self.window.steps);
             }
+            let changes = self.window.slide(now, sum.length);
+            // What a profile becomes later is mostly what it was.
+            let same = match before == count {
+                true => part.changes.iter().rev().zip(changes.iter().rev()).take_while(|(old, new)| old == new).count(),
+                false => 0,
+            };
+            add(&mut self.new, &part.changes[..part.changes.len() - same], -i64::from(before), now);
+            add(&mut self.new, &changes[..changes.len() - same], i64::from(count), now);
+            part.changes.clear();
+            part.changes.extend_from_slice(changes);
         }
         sum.counted = machines.changes();
         self.new.sort_unstable_by_key(|(time, _)| *time);
