@@ -1,5 +1,9 @@
 //! Conservative backfilling, where jobs end earlier than expected: reservations move to earlier starts.
 
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use super::availability_profile::Profile;
 use super::free_totals::Window;
 use super::kind::Kind;
 use super::machine_state::Placements;
@@ -7,6 +11,10 @@ use super::release_log::ReleaseLog;
 use super::reservation_plan::{Earlier, Plan, Reservation, is_of_equal_chunks};
 use super::shortfall::Shortfall;
 use super::site::Site;
+
+/// On no more machines than these each search looks at the profiles of the machines: few jobs that wait there are alike, and
+/// profiles are long. The model's machines are few, and both ways are compared with it.
+const FEW_MACHINES: usize = if cfg!(debug_assertions) { 6 } else { 256 };
 
 impl Plan {
     /// Releases what a job that finished before its estimate no longer needs.
@@ -96,13 +104,17 @@ impl Plan {
     fn move_together(&mut self, site: &Site, row: u32, kind: &Kind, length: u64, now: u64) {
         let Some(old) = self.reservations.get(&row) else { return };
         let mut shortfall = Shortfall::new(&self.log);
-        let mut fitting = std::mem::take(&mut self.fitting);
-        let mut beside = None;
+        let (mut fitting, mut beside) = (std::mem::take(&mut self.fitting), None);
         let mut most_free = vec![0; self.width];
+        let without = OnceCell::new();
         let wanted = u64::from(kind.full_chunks());
         let start = old.shortfall.search(length, now, &mut shortfall, |from, before, shortfall| {
             // From its start on the job has what it holds.
             let window = Window { from, before, length, until: old.start };
+            if site.len() <= FEW_MACHINES {
+                let without = || without.get_or_init(|| self.without(kind, old));
+                return self.next_start_together(kind, window, without, shortfall);
+            }
             let start = self.next_start_by_totals(kind, window, &mut most_free, shortfall)?;
             let beside = beside.get_or_insert_with(|| {
                 let own = self.classes_of(&old.held);
@@ -132,6 +144,22 @@ impl Plan {
         new.searched_at = self.releases;
         new.shortfall.skip_to_end(&self.log);
         self.insert(site, row, kind, new);
+    }
+
+    /// The profiles of the machines of a job without its reservation, by class and how many chunks it has on each; and on
+    /// how many machines.
+    fn without(&self, kind: &Kind, own: &Reservation) -> BTreeMap<(u32, u32), (Profile, u32)> {
+        let mut without = BTreeMap::new();
+        for (machine, chunks) in own.held.iter() {
+            let class = self.machines.class_of(machine);
+            let make = || {
+                let mut profile = self.machines.profile_of(class).clone();
+                profile.give(own.start, own.end, &kind.chunk, chunks);
+                (profile, 0)
+            };
+            without.entry((class, chunks)).or_insert_with(make).1 += 1;
+        }
+        without
     }
 
     /// On how many machines of which class a job has how many equal chunks: class, chunks and machines.

@@ -32,7 +32,7 @@ struct Sum {
     chunk: Vec<u64>,
     groups: Vec<u16>,
     length: u64,
-    /// The changes of the machines that are counted, as [`MachineProfiles::changes`] numbers them.
+    /// The changes of the machines that are counted, as [`MachineProfiles::class_changes`] numbers them.
     counted: u64,
     parts: Vec<Part>,
     changes: Vec<Change>,
@@ -184,7 +184,7 @@ impl FittingChunks {
     /// Counts what has changed on the machines since the last time.
     fn count(&mut self, at: usize, machines: &MachineProfiles, now: u64) {
         let sum = &mut self.sums[at];
-        if sum.counted == machines.changes() {
+        if sum.counted == machines.class_changes() {
             return;
         }
         self.new.clear();
@@ -213,7 +213,7 @@ impl FittingChunks {
             part.changes.clear();
             part.changes.extend_from_slice(changes);
         }
-        sum.counted = machines.changes();
+        sum.counted = machines.class_changes();
         self.new.sort_unstable_by_key(|(time, _)| *time);
         merge(&sum.changes, &self.new, now, &mut self.merged);
         std::mem::swap(&mut sum.changes, &mut self.merged);

@@ -129,7 +129,7 @@ impl MachineProfiles {
     }
 
     /// The number of the last change to a class.
-    pub(super) fn changes(&self) -> u64 {
+    pub(super) fn class_changes(&self) -> u64 {
         self.class_changes
     }
 

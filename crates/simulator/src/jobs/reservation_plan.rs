@@ -1,6 +1,6 @@
 //! The plan of conservative backfilling: a reservation for every waiting job, and the capacity that all of them leave free.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use evenhand_model::Time;
 
@@ -202,11 +202,11 @@ impl Plan {
     /// Chunks that fit at some time fit at the time before it at which the last of the jobs finished that hold capacity of
     /// their machines, or now; so those times are all that is looked at. With several sizes of chunks that is the rule.
     pub(super) fn earliest_together(&mut self, site: &Site, kind: &Kind, mut window: Window) -> Option<Reservation> {
-        let mut shortfall = Shortfall::new(&self.log);
+        let (mut shortfall, without) = (Shortfall::new(&self.log), BTreeMap::new());
         loop {
             let start = match kind.is_uneven() {
                 true => self.totals.next_start(kind, window, &mut vec![0; self.width]),
-                false => self.next_start_together(kind, window, &mut shortfall),
+                false => self.next_start_together(kind, window, || &without, &mut shortfall),
             };
             let start = start?;
             let held = match kind.is_uneven() {
@@ -244,10 +244,14 @@ impl Plan {
     }
 
     /// The first start in the window at which the equal chunks of a job fit; notes how many are missing before.
-    pub(super) fn next_start_together(
-        &self,
-        kind: &Kind,
+    ///
+    /// `without`: the profiles of the job's
+    /// machines without its reservation, as [`Plan::without`] has them.
+    pub(super) fn next_start_together<'p>(
+        &'p self,
+        kind: &'p Kind,
         mut window: Window,
+        without: impl Fn() -> &'p BTreeMap<(u32, u32), (Profile, u32)>,
         shortfall: &mut Shortfall,
     ) -> Option<u64> {
         let wanted = u128::from(kind.full_chunks());
@@ -262,7 +266,7 @@ impl Plan {
                     search
                 }
                 None => {
-                    let profiles = self.profiles(kind);
+                    let profiles = self.profiles(kind, without());
                     search.insert(StartSearch::new(start, window.before, window.length, &kind.chunk, profiles))
                 }
             };
@@ -283,10 +287,23 @@ impl Plan {
         }
     }
 
-    /// The profiles of the machines that a kind may use, and how many machines have each.
-    fn profiles<'p>(&'p self, kind: &'p Kind) -> impl Iterator<Item = (&'p Profile, u32)> {
+    /// The profiles of the machines that a kind may use, with these instead of those of their class, and how many machines
+    /// have each.
+    fn profiles<'p>(
+        &'p self,
+        kind: &'p Kind,
+        without: &'p BTreeMap<(u32, u32), (Profile, u32)>,
+    ) -> impl Iterator<Item = (&'p Profile, u32)> {
         let classes = self.machines.classes().filter(|(_, group, _)| kind.groups.contains(group));
-        classes.map(|(class, _, count)| (self.machines.profile_of(class), count))
+        let mut own = without.iter().map(|((class, _), (_, count))| (*class, *count)).peekable();
+        let others = classes.filter_map(move |(class, _, mut count)| {
+            // Both are in the order of the classes.
+            while let Some((_, own)) = own.next_if(|(other, _)| *other == class) {
+                count -= own;
+            }
+            (count > 0).then(|| (self.machines.profile_of(class), count))
+        });
+        others.chain(without.values().map(|(profile, count)| (profile, *count)))
     }
 
     /// Where the rule puts a job of several equal chunks, and perhaps a smaller last one, from a start on for so long.
