@@ -330,7 +330,12 @@ proptest! {
     #[test]
     fn no_job_starts_after_its_first_reservation(world in prop_oneof![world(Backfill::Easy), world(Backfill::Conservative)]) {
         // EASY reserves for the head only; in the order of submission a job that is the head stays the head.
-        let world = World { policy: "fifo", queues: vec![], ..world };
+        let mut world = World { policy: "fifo", queues: vec![], ..world };
+        if world.backfill == Backfill::Easy {
+            // Where the chunks of such a head fit is found anew at each event, and more free capacity may be worse.
+            world.jobs.retain(|job| job.sizes.is_empty());
+            number_users(world.jobs.iter_mut().map(|job| &mut job.user));
+        }
         let (_, found) = run(&world);
         let on = found.machines.as_ref().unwrap();
         for (row, (start, promised)) in found.starts.iter().zip(&on.first_reservation).enumerate() {
