@@ -13,6 +13,11 @@ set --
 for package in $(sed -n 's/^name = "\(evenhand[a-z-]*\)"$/\1/p' Cargo.lock); do
     set -- "$@" --config "profile.dev.package.$package.opt-level=0" --config "profile.dev.package.$package.debug=false"
 done
+# Of the other crates those that the repository compiles at a level of their own, so that they are the same here.
+for level in $(awk '/^\[/ { package = "" } /^\[profile\.dev\.package\./ { package = substr($0, 22, length($0) - 22) }
+    /^opt-level/ && package != "" && package !~ /^evenhand/ { print package ".opt-level=" $3 }' "$root/Cargo.toml"); do
+    set -- "$@" --config "profile.dev.package.$level"
+done
 cargo test "$@"
 cargo run --quiet "$@" -- study trace.csv --csv-columns submit=submit,duration=duration,user=user,cpu=cpu,mem=mem \
     --policy drf,blend --policy-settings blend.toml --capacity pool.toml --no-tasks \
