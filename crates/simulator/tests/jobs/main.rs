@@ -333,8 +333,7 @@ proptest! {
         let mut world = World { policy: "fifo", queues: vec![], ..world };
         if world.backfill == Backfill::Easy {
             // Where the chunks of such a head fit is found anew at each event, and more free capacity may be worse.
-            world.jobs.retain(|job| job.sizes.is_empty());
-            number_users(world.jobs.iter_mut().map(|job| &mut job.user));
+            world.jobs.iter_mut().for_each(|job| job.sizes.clear());
         }
         let (_, found) = run(&world);
         let on = found.machines.as_ref().unwrap();
