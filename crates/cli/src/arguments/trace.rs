@@ -40,8 +40,8 @@ pub(crate) struct TraceArgs {
     /// Whether the two options before were for the user to give
     #[arg(skip = true)]
     pub(crate) memory_matters: bool,
-    /// SWF, sacct, Slurm's JSON, and workloads stored from them: which processors count, those that jobs were allocated or
-    /// those that they requested
+    /// SWF, sacct, Slurm's JSON, PBS, tables with both, and workloads stored from them: which processors count, those that
+    /// jobs were allocated or those that they requested
     #[arg(long, default_value = "allocated", value_name = "WHICH")]
     pub(crate) processors: Processors,
     /// Memory that may be used, such as 8Gi [default: 80 % of what is free, or of what limits leave]; a workload that needs

@@ -184,9 +184,10 @@ impl Format {
         )
     }
 
-    /// Returns whether jobs have amounts that they requested beside those that they were allocated.
+    /// Returns whether jobs have amounts that they requested beside those that they were allocated; of tables it depends
+    /// on their columns.
     pub(crate) const fn has_requested_amounts(self) -> bool {
-        matches!(self, Format::Swf | Format::Sacct | Format::SlurmJson)
+        matches!(self, Format::Swf | Format::Sacct | Format::SlurmJson | Format::Pbs)
     }
 
     /// Returns whether an import can put the tasks on disk. The others hold a whole document in memory, or what was seen of

@@ -212,8 +212,11 @@ fn refuse_unused(format: Format, options: &ImportOptions) -> Result<(), ImportEr
         ("--swf-memory-per", options.swf_memory_per != MemoryPer::default() && matters, of_swf),
         (
             "--processors",
-            options.processors != Processors::default() && !format.has_requested_amounts(),
-            "a log in the Standard Workload Format, or output of sacct",
+            options.processors != Processors::default()
+                && !format.has_requested_amounts()
+                && !csv::has_requested_amounts(format, options),
+            "a log in the Standard Workload Format, output of sacct, a log of PBS, or a table with requested amounts \
+             (--csv-columns cpu=COLUMN,cpu_requested=COLUMN)",
         ),
         (
             "--columns",

@@ -326,3 +326,66 @@ fn a_malformed_select_of_pbs_is_found_with_its_place() {
         assert_eq!(at, text.find(request).unwrap() + request.rfind(quoted).unwrap() + 1, "{found}");
     }
 }
+
+#[test]
+fn jobs_of_pbs_have_what_they_were_allocated_or_requested() {
+    let with = |request: &str, processors: Processors| {
+        let text = pbs_with(request);
+        let found = import(&bytes(text.clone()), &ImportOptions { processors, ..options(Format::Pbs) }).unwrap();
+        let asked = found.workload.rows_with_requested_amounts();
+        if processors == Processors::Allocated {
+            let requested = ImportOptions { processors: Processors::Requested, ..options(Format::Pbs) };
+            let requested = import(&bytes(text), &requested).unwrap();
+            let taken =
+                Imported { workload: Processors::Requested.of(found.workload.clone()).unwrap(), ..found.clone() };
+            assert_eq!(rows(&taken), rows(&requested), "{request}");
+        }
+        let chunks = found.workload.detail(Detail::Chunks, 0).map(str::to_string);
+        let amounts = rows(&found)[0].split_once("workq ").unwrap().1.to_string();
+        (amounts, asked, chunks, found.summary.assumptions.join(" "))
+    };
+    let both = |request: &str| [Processors::Allocated, Processors::Requested].map(|which| with(request, which));
+    // OpenPBS: a server gave more than the job asked for.
+    let more = "exec_vnode=(n1:ncpus=8:mem=16gb:ngpus=1)+(n2:ncpus=8:mem=16gb) Resource_List.ncpus=4 \
+                Resource_List.mem=8gb Resource_List.select=2:ncpus=2:mem=4gb";
+    let [held, asked] = both(more);
+    assert_eq!((held.0.as_str(), held.1, held.2), ("cpu=16 mem=34359738368 gpu=1", 1, None));
+    assert!(held.3.contains("1 job has the amounts that were allocated (exec_vnode)."), "{}", held.3);
+    assert!(held.3.contains("1 job requests other amounts than allocated"), "{}", held.3);
+    let chunks = Some("2:cpu=2:mem=4294967296".to_string());
+    assert_eq!((asked.0.as_str(), asked.1, asked.2), ("cpu=4 mem=8589934592", 0, chunks));
+    assert!(asked.3.contains("1 job has the amounts that were requested (Resource_List)."), "{}", asked.3);
+    // What vnodes do not state is as requested.
+    let [held, asked] =
+        both("exec_vnode=(n1:ncpus=4) Resource_List.ncpus=4 Resource_List.mem=1kb Resource_List.ngpus=1");
+    assert_eq!((held.0.as_str(), held.1), ("cpu=4 mem=1024 gpu=1", 0));
+    assert_eq!(asked.0, held.0);
+    // TORQUE: ncpus is a default beside nodes, and memory of each processor is of those that it has.
+    let torque = "total_execution_slots=24 Resource_List.ncpus=1 Resource_List.nodes=2:ppn=8 Resource_List.pmem=1kb";
+    let [held, asked] = both(torque);
+    assert_eq!((held.0.as_str(), held.1), ("cpu=24 mem=24576", 1));
+    assert!(held.3.contains("1 job has the processors that were allocated (total_execution_slots"), "{}", held.3);
+    assert_eq!(asked.0, "cpu=16 mem=16384");
+    // Without either it is what was requested, or what there is.
+    let [held, asked] = both("Resource_List.ncpus=6");
+    assert_eq!((held.0.as_str(), asked.0.as_str()), ("cpu=6", "cpu=6"));
+    assert!(held.3.contains("1 job has no allocated amounts, so that the requested ones are taken."), "{}", held.3);
+    let [held, asked] = both("x=1");
+    assert_eq!((held.0.as_str(), asked.0.as_str()), ("cpu=24", "cpu=24"));
+    assert!(asked.3.contains("1 job has no requested processors"), "{}", asked.3);
+}
+
+#[test]
+fn a_malformed_exec_vnode_is_found_with_its_place() {
+    for (vnodes, found, expected) in [
+        ("(n1:ncpus=four)", "ncpus=four", "a number of processors"),
+        ("(n1:ncpus=4:mem=8xb)+(n2:ncpus=4)", "mem=8xb", "a size such as 8gb"),
+        ("(n1:ncpus=4)+n2:ncpus=4", "n2:ncpus=4", "vnodes in parentheses, such as (n1:ncpus=4:mem=8gb)+(n2:ncpus=4)"),
+    ] {
+        let text = pbs_with(&format!("Resource_List.ncpus=8 exec_vnode={vnodes}"));
+        let error = refused(&options(Format::Pbs), text.clone());
+        let at = text.find("exec_vnode=").unwrap() + "exec_vnode=".len() + vnodes.rfind(found).unwrap() + 1;
+        let expected = format!("trace:1:{at}: found \"{found}\", expected exec_vnode: {expected}");
+        assert!(error.starts_with(&expected) && error.contains("--lenient"), "{error}\n{expected}");
+    }
+}

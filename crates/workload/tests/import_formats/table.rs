@@ -45,6 +45,67 @@ fn a_table_may_state_nodes_or_how_much_a_node_has_of_the_job() {
     assert!(wrong.contains("trace:2:8: found \"1.5\", expected a number of nodes"), "{wrong}");
 }
 
+/// What rows hold and what they request, where that differs.
+fn both(found: &Imported) -> Vec<(String, Option<String>)> {
+    let w = &found.workload;
+    let text = |amounts: &[evenhand_model::Amount]| {
+        let each = w.resources().iter().zip(amounts).map(|(resource, amount)| resource.format(*amount));
+        each.collect::<Vec<_>>().join(" ")
+    };
+    (0..w.len()).map(|row| (text(w.amounts(row)), w.requested_amounts(row).map(text))).collect()
+}
+
+#[test]
+fn a_table_may_state_requested_amounts_beside_allocated_ones() {
+    let text = "at,took,held,asked,ram,asked_ram\n\
+                0,5,16,6,32,32\n\
+                1,5,4,4,8,NA\n\
+                2,5,8,,8,4\n\
+                3,5,,2,8,\n\
+                4,5,3,,1,\n";
+    let columns = "submit=at,duration=took,cpu_requested=asked,cpu=held,mem:GiB=ram,mem_requested:GiB=asked_ram";
+    let options = table_options(columns);
+    let found = import(&bytes(text), &options).unwrap();
+    let held = ["16 32", "4 8", "8 8", "2 8", "3 1"].map(str::to_string);
+    let asked = [Some("6 32"), None, Some("8 4"), None, None].map(|text| text.map(str::to_string));
+    assert_eq!(both(&found), held.into_iter().zip(asked).collect::<Vec<_>>());
+    let summary = found.summary.to_string();
+    assert!(summary.contains("1 amount is not stated as allocated and taken as requested."), "{summary}");
+    assert!(summary.contains("2 jobs request other amounts than allocated; --processors requested takes"), "{summary}");
+    let requested = ImportOptions { processors: Processors::Requested, ..options.clone() };
+    let asked = import(&bytes(text), &requested).unwrap();
+    let amounts: Vec<String> = both(&asked).into_iter().map(|row| row.0).collect();
+    assert_eq!(amounts, ["6 32", "4 8", "8 4", "2 8", "3 1"]);
+    assert_eq!(Processors::Requested.of(found.workload).unwrap(), asked.workload);
+    let summary = asked.summary.to_string();
+    assert!(summary.contains("4 rows have the amounts that were requested, so far as the table states"), "{summary}");
+    assert!(summary.contains("1 row states no requested amounts; the allocated ones are taken."), "{summary}");
+    // A table that lacks an optional column has what it has.
+    let optional = "submit=at,duration=took,cpu=held,cpu_requested=cores?";
+    let found = import(&bytes(text), &table_options(optional)).unwrap();
+    assert_eq!((found.workload.rows_with_requested_amounts(), found.workload.len()), (0, 5));
+    for (from, to, message) in [
+        ("16,6,32", "16,6x,32", "trace:2:8: found \"6x\", expected an amount of cpu, a number that is not negative"),
+        ("8,4\n", "8,-4\n", "trace:4:10: found \"-4\", expected an amount of mem, a number that is not negative"),
+        (
+            "4,4,8",
+            "4,9999999999999999999,8",
+            "trace:3:7: found \"9999999999999999999\", expected an amount of cpu of at most",
+        ),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let found = refused(&options, text.replacen(from, to, 1));
+        assert!(found.starts_with(message), "{found}\n{message}");
+    }
+}
+
+#[test]
+fn processors_that_a_table_does_not_state_cannot_be_taken() {
+    let options = ImportOptions { processors: Processors::Requested, ..table_options(TABLE_COLUMNS) };
+    let found = import(&bytes(TABLE), &options).unwrap_err().to_string();
+    assert!(found.contains("--processors") && found.contains("--csv-columns cpu=COLUMN,cpu_requested="), "{found}");
+}
+
 #[test]
 fn errors_in_tables_name_the_place() {
     for (from, to, message) in [
@@ -68,6 +129,15 @@ fn errors_in_tables_name_the_place() {
     for (columns, message) in [
         ("submit", "found \"submit\", expected NAME=COLUMN"),
         ("duration=a,cpu=b", "expected submit=COLUMN among them"),
+        (
+            "submit=a,duration=b,cpu_requested=c,mem=d",
+            "found \"cpu_requested=c\", expected the allocated amount beside the requested one, as cpu=COLUMN",
+        ),
+        ("submit=a,duration=b,cpu=c,cpu_requested=d,cpu_requested=e", "expected each name once"),
+        (
+            "submit=a,duration=b,mem:GiB=c,mem_requested:MiB=d",
+            "found \"mem_requested:MiB=d\", expected the unit of the allocated amount, or none; multiply the column",
+        ),
         ("submit=a,end=b,cpu=c", "expected duration=COLUMN, or end=COLUMN with"),
         ("submit=a,duration=b", "expected a resource among them"),
         ("submit=a,submit=b,duration=c,cpu=d", "found \"submit=b\", expected each name once"),

@@ -52,7 +52,7 @@ pub(crate) struct Jobs {
     pub(crate) builder: WorkloadBuilder,
     pub(crate) tally: Tally,
     pub(super) lenient: bool,
-    processors: Processors,
+    pub(super) processors: Processors,
 }
 
 const NO_USER: &str = "no user";

@@ -12,6 +12,7 @@ pub(super) mod lsf;
 pub(super) mod oar;
 pub(super) mod pbs;
 mod pbs_select;
+mod pbs_vnodes;
 pub(super) mod slurm_json;
 pub(super) mod slurm_simulator;
 

@@ -8,7 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use evenhand_model::{Detail, Details, Nano};
 
-use super::pbs_select::{Fault, Place, Select};
+use super::pbs_select::{ChunkSize, Fault, Place, Select};
+use super::pbs_vnodes;
 use super::{JobRecord, Jobs, OTHER_EVENT, clock_or_seconds, epoch, optional, size};
 use crate::byte_source::{Meter, Shard};
 use crate::import::error::FieldError;
@@ -17,15 +18,25 @@ use crate::import::node_request::{NodeRequest, share};
 use crate::import::outcome;
 use crate::import::parse_number::{NANO, decimal};
 use crate::import::summary::Tally;
-use crate::import::{ImportError, ImportOptions, Part};
+use crate::import::{ImportError, ImportOptions, Part, Processors};
 
 const VIRTUAL: &str = "virtual memory";
 const NODES: &str = "nodes of another form";
 const SELECT: &str = "chunks that are not all of a job";
+const VNODES: &str = "allocated on vnodes";
+const SLOTS: &str = "allocated slots";
+const AS_REQUESTED: &str = "no allocated amounts";
+const REQUESTED: &str = "requested amounts";
+const NOT_REQUESTED: &str = "no requested amounts";
 pub(in crate::import) const ASSUMED: &[(&str, &str)] = &[
     (VIRTUAL, "a request of virtual memory only (vmem, pvmem), which is taken as their memory."),
     (NODES, "a Resource_List.nodes that is no list such as 2:ppn=8+1:ppn=4; its sizes and properties are left out."),
     (SELECT, "a Resource_List.select whose processors are not the job's ncpus; its chunks are left out."),
+    (VNODES, "the amounts that were allocated (exec_vnode)."),
+    (SLOTS, "the processors that were allocated (total_execution_slots, exec_host), and other amounts as requested."),
+    (AS_REQUESTED, "no allocated amounts, so that the requested ones are taken."),
+    (REQUESTED, "the amounts that were requested (Resource_List)."),
+    (NOT_REQUESTED, "no requested processors, so that the allocated amounts are taken."),
 ];
 
 pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
@@ -72,23 +83,10 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     let project = fields.name("project")?.filter(|p| p != "_pbs_project_default");
     let account = fields.name("account")?.or(project).or(fields.name("group")?);
     let select = select(&fields, jobs)?;
-    let requested_sum = select.as_ref().and_then(|(select, _)| select.total());
-    let cpu = match fields.number("Resource_List.ncpus")? {
-        Some(cpu) => Some(cpu),
-        None => requested_sum.map(|sum| sum.cpu).or(processors(&fields)?),
-    };
-    let mut memory = optional(fields.parse("Resource_List.mem", size, SIZE), jobs)?;
-    memory = memory.or(requested_sum.map(|sum| sum.mem).filter(|mem| *mem > 0));
-    let each = |of: Option<Nano>| of.and_then(|m| m.checked_mul(cpu?)).map(|m| m / NANO);
-    memory = memory.or(each(optional(fields.parse("Resource_List.pmem", size, SIZE), jobs)?));
-    if memory.is_none() {
-        memory = optional(fields.parse("Resource_List.vmem", size, SIZE), jobs)?;
-        memory = memory.or(each(optional(fields.parse("Resource_List.pvmem", size, SIZE), jobs)?));
-        if memory.is_some() {
-            jobs.tally.adjust(VIRTUAL);
-        }
-    }
-    let details = details(&fields, cpu, memory, select, jobs)?;
+    let (held, asked) = amounts(&fields, select.as_ref().and_then(|(select, _)| select.total()), jobs)?;
+    let [cpu, memory, gpu] = held;
+    let [laid_out, memory_laid_out, _] = if jobs.processors == Processors::Requested { asked } else { held };
+    let details = details(&fields, laid_out, memory_laid_out, select, jobs)?;
     jobs.push(&JobRecord {
         submit,
         start,
@@ -99,12 +97,77 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         queue: fields.name("queue")?,
         cpu,
         mem: memory,
-        gpu: gpus(&fields)?.or(requested_sum.map(|sum| sum.gpu).filter(|gpu| *gpu > 0)),
+        gpu,
+        asked: asked[0].map(|_| asked.map(Option::unwrap_or_default)),
         nodes: nodes(&fields)?,
         eligible: fields.parse("etime", epoch, TIME)?,
         details,
         ..JobRecord::default()
     })
+}
+
+/// Processors, memory and GPUs.
+type Amounts = [Option<Nano>; 3];
+
+/// Returns what a job held, and what it requested; `select` is the sum of its chunks. What was allocated is not known of
+/// every job and resource: then it is what was requested.
+fn amounts(
+    fields: &Fields<'_>,
+    select: Option<ChunkSize>,
+    jobs: &mut Jobs,
+) -> Result<(Amounts, Amounts), Box<FieldError>> {
+    let known = |amount: Nano| Some(amount).filter(|amount| *amount > 0);
+    let vnodes = optional(fields.parse_part("exec_vnode", pbs_vnodes::allocated), jobs)?;
+    let vnodes = vnodes.unwrap_or_default();
+    let asked = requested_processors(fields, select)?;
+    let slots = match known(vnodes.cpu) {
+        Some(_) => None,
+        None => allocated_slots(fields, asked.is_some())?,
+    };
+    let held = known(vnodes.cpu).or(slots).or(asked);
+    jobs.tally.adjust(match (jobs.processors, asked, slots) {
+        (Processors::Requested, Some(_), _) => REQUESTED,
+        (Processors::Requested, None, _) => NOT_REQUESTED,
+        _ if vnodes.cpu > 0 => VNODES,
+        (_, _, Some(_)) => SLOTS,
+        (_, _, None) => AS_REQUESTED,
+    });
+    // What of the request goes by processors goes by those of each.
+    let memory = memory(fields, select, jobs)?;
+    let of = |cpu: Option<Nano>| match memory {
+        Memory::OfJob(amount) => amount,
+        Memory::OfProcessor(amount) => cpu.and_then(|cpu| amount.checked_mul(cpu)).map(|amount| amount / NANO),
+    };
+    let asked_gpu = requested_gpus(fields)?.or(select.and_then(|sum| known(sum.gpu)));
+    let gpus = fields.get("exec_gpus").map(|(_, list)| list.split(|b| *b == b'+').count() as Nano * NANO);
+    let held_gpu = known(vnodes.gpu).or(gpus).or(asked_gpu);
+    let asked_memory = of(asked);
+    Ok(([held, known(vnodes.mem).or(of(held)), held_gpu], [asked, asked_memory, asked_gpu]))
+}
+
+/// The memory that a job requests.
+#[derive(Clone, Copy)]
+enum Memory {
+    OfJob(Option<Nano>),
+    OfProcessor(Nano),
+}
+
+fn memory(fields: &Fields<'_>, select: Option<ChunkSize>, jobs: &mut Jobs) -> Result<Memory, Box<FieldError>> {
+    let mut read = |key: &str| optional(fields.parse(key, size, SIZE), jobs);
+    let of_select = select.map(|sum| sum.mem).filter(|mem| *mem > 0);
+    if let Some(amount) = read("Resource_List.mem")?.or(of_select) {
+        return Ok(Memory::OfJob(Some(amount)));
+    }
+    if let Some(amount) = read("Resource_List.pmem")? {
+        return Ok(Memory::OfProcessor(amount));
+    }
+    let found = match (read("Resource_List.vmem")?, read("Resource_List.pvmem")?) {
+        (Some(amount), _) => Memory::OfJob(Some(amount)),
+        (None, Some(amount)) => Memory::OfProcessor(amount),
+        (None, None) => return Ok(Memory::OfJob(None)),
+    };
+    jobs.tally.adjust(VIRTUAL);
+    Ok(found)
 }
 
 /// Returns the chunks that a job requests, and how they are placed.
@@ -201,18 +264,35 @@ fn fields(message: &[u8]) -> HashMap<&[u8], (usize, &[u8])> {
     fields
 }
 
-/// Returns the processors of a job without `ncpus` and `select`: those that it used by PBS, the slots of TORQUE, the list of hosts, or the request.
-fn processors(fields: &Fields<'_>) -> Result<Option<Nano>, Box<FieldError>> {
-    for key in ["resources_used.ncpus", "total_execution_slots"] {
-        if let Some(found) = fields.number(key)? {
-            return Ok(Some(found));
-        }
-    }
-    let hosts = fields.get("exec_host").and_then(|(_, hosts)| slots(hosts));
+/// Returns the processors that a job requests.
+///
+/// TORQUE's `ncpus` cannot be requested beside nodes ("Requesting resources" of its guide), so that it is a default there.
+fn requested_processors(fields: &Fields<'_>, select: Option<ChunkSize>) -> Result<Option<Nano>, Box<FieldError>> {
     let nodes = fields.get("Resource_List.nodes").and_then(|(_, nodes)| requested_nodes(nodes, b"ppn="));
-    match hosts.or(nodes) {
+    let (ncpus, procs) = (fields.number("Resource_List.ncpus")?, fields.number("Resource_List.procs")?);
+    let asked = match fields.get("total_execution_slots") {
+        Some(_) => procs.or(nodes).or(ncpus),
+        None => ncpus.or(select.map(|sum| sum.cpu)).or(nodes).or(procs),
+    };
+    match asked {
+        Some(asked) => Ok(Some(asked)),
+        None => fields.number("Resource_List.nodect"),
+    }
+}
+
+/// Returns the processors that a job was allocated beside those of vnodes: the slots of TORQUE; for one that requested nodes
+/// alone those that it used by PBS or the slots of its hosts. OpenPBS counts slots of hosts otherwise.
+fn allocated_slots(fields: &Fields<'_>, is_requested: bool) -> Result<Option<Nano>, Box<FieldError>> {
+    if let Some(found) = fields.number("total_execution_slots")? {
+        return Ok(Some(found));
+    }
+    let of_openpbs = ["Resource_List.ncpus", "Resource_List.select"];
+    if is_requested && of_openpbs.iter().any(|key| fields.get(key).is_some()) {
+        return Ok(None);
+    }
+    match fields.number("resources_used.ncpus")? {
         Some(found) => Ok(Some(found)),
-        None => Ok(fields.number("Resource_List.procs")?.or(fields.number("Resource_List.nodect")?)),
+        None => Ok(fields.get("exec_host").and_then(|(_, hosts)| slots(hosts))),
     }
 }
 
@@ -310,14 +390,11 @@ fn requested_nodes(nodes: &[u8], each: &[u8]) -> Option<Nano> {
     Some(Nano::from(sum) * NANO).filter(|n| *n > 0)
 }
 
-fn gpus(fields: &Fields<'_>) -> Result<Option<Nano>, Box<FieldError>> {
+fn requested_gpus(fields: &Fields<'_>) -> Result<Option<Nano>, Box<FieldError>> {
     for key in ["Resource_List.ngpus", "Resource_List.naccelerators"] {
         if let Some(found) = fields.number(key)? {
             return Ok(Some(found));
         }
-    }
-    if let Some((_, list)) = fields.get("exec_gpus") {
-        return Ok(Some(list.split(|b| *b == b'+').count() as Nano * NANO));
     }
     Ok(fields.get("Resource_List.nodes").and_then(|(_, nodes)| requested_nodes(nodes, b"gpus=")))
 }

@@ -30,7 +30,7 @@ impl ChunkSize {
         Some(ChunkSize { cpu: times(self.cpu)?, mem: times(self.mem)?, gpu: times(self.gpu)? })
     }
 
-    fn plus(self, other: ChunkSize) -> Option<ChunkSize> {
+    pub(super) fn plus(self, other: ChunkSize) -> Option<ChunkSize> {
         let ChunkSize { cpu, mem, gpu } = other;
         Some(ChunkSize {
             cpu: self.cpu.checked_add(cpu)?,

@@ -14,7 +14,7 @@ use crate::import::parse_number::NANO;
 /// `duration`, `wait`, `requested`, `user`, `account`, `queue`, `count`, `nodes` (how many nodes the task runs on),
 /// `per_node` (how much of the first resource it holds on each), `eligible` (when it could first have started), `chunks`,
 /// `requires`, `qos`, `machines` and `outcome` (the [details](Detail)); any other name is a resource, with its unit after a
-/// colon. A column can be multiplied by numbers and by other columns (`gpu=num_gpu*gpu_milli*0.001`). Alternative
+/// colon. `cpu_requested` is how much of the resource `cpu` the task requested, where `cpu` is what it held. A column can be multiplied by numbers and by other columns (`gpu=num_gpu*gpu_milli*0.001`). Alternative
 /// names have bars between them (`user=owner|login`), and a question mark marks a column that a table may lack
 /// (`account=group?`).
 ///
@@ -28,7 +28,12 @@ use crate::import::parse_number::NANO;
 pub struct CsvColumns {
     pub(super) fields: Vec<(Field, Column)>,
     pub(super) resources: Vec<(Resource, Column)>,
+    /// Columns of requested amounts, with the places of their resources.
+    pub(super) requested: Vec<(usize, Column)>,
 }
+
+/// What follows the name of a resource in that of its requested amount, as in stored workloads.
+const REQUESTED: &str = "_requested";
 
 /// The attributes of a task other than resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,16 +144,24 @@ impl CsvColumns {
         self.resources.iter().map(|(resource, _)| resource)
     }
 
+    /// Returns whether amounts that tasks requested are among the columns, beside those that they held.
+    pub fn has_requested_amounts(&self) -> bool {
+        !self.requested.is_empty()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Column> {
+        let resources = self.resources.iter().map(|(_, c)| c).chain(self.requested.iter().map(|(_, c)| c));
+        self.fields.iter().map(|(_, c)| c).chain(resources)
+    }
+
     /// Returns the names of all columns, alternatives too.
     pub(super) fn all_names(&self) -> impl Iterator<Item = &str> {
-        let columns = self.fields.iter().map(|(_, c)| c).chain(self.resources.iter().map(|(_, c)| c));
-        columns.flat_map(|c| c.names.iter().chain(&c.by)).map(String::as_str)
+        self.all().flat_map(|c| c.names.iter().chain(&c.by)).map(String::as_str)
     }
 
     /// Returns the columns that a table must have.
     pub(super) fn required(&self) -> impl Iterator<Item = &Column> {
-        let columns = self.fields.iter().map(|(_, c)| c).chain(self.resources.iter().map(|(_, c)| c));
-        columns.filter(|c| !c.optional)
+        self.all().filter(|c| !c.optional)
     }
 
     pub(super) fn of(&self, field: Field) -> Option<&Column> {
@@ -161,7 +174,9 @@ impl FromStr for CsvColumns {
 
     fn from_str(text: &str) -> Result<CsvColumns, CsvColumnsError> {
         let error = |found: &str, expected| CsvColumnsError { found: found.to_string(), expected };
-        let mut columns = CsvColumns { fields: Vec::new(), resources: Vec::new() };
+        let mut columns = CsvColumns { fields: Vec::new(), resources: Vec::new(), requested: Vec::new() };
+        // The resources can come after what is requested of them.
+        let mut requested: Vec<(&str, &str, &str, Column)> = Vec::new();
         for part in text.split(',') {
             let shape = "NAME=COLUMN or NAME=COLUMN*NUMBER, such as cpu=cores";
             let (what, column) = part.split_once('=').ok_or_else(|| error(part, shape))?;
@@ -178,6 +193,13 @@ impl FromStr for CsvColumns {
                 Some((_, field)) => columns.fields.push((*field, column)),
                 None => {
                     let (name, unit) = what.split_once(':').unwrap_or((what, ""));
+                    if let Some(of) = name.strip_suffix(REQUESTED) {
+                        if requested.iter().any(|(_, other, ..)| *other == of) {
+                            return Err(error(part, "each name once"));
+                        }
+                        requested.push((part, of, unit, column));
+                        continue;
+                    }
                     if columns.resources().any(|r| r.name == name) {
                         return Err(error(part, "each name once"));
                     }
@@ -195,6 +217,21 @@ impl FromStr for CsvColumns {
         }
         if columns.resources.is_empty() {
             return Err(error(text, "a resource among them, such as cpu=COLUMN"));
+        }
+        for (part, of, unit, column) in requested {
+            let Some(at) = columns.resources().position(|resource| resource.name == of) else {
+                return Err(error(
+                    part,
+                    "the allocated amount beside the requested one, as cpu=COLUMN beside cpu_requested",
+                ));
+            };
+            if !unit.is_empty() && unit != columns.resources[at].0.unit {
+                return Err(error(
+                    part,
+                    "the unit of the allocated amount, or none; multiply the column if it has another",
+                ));
+            }
+            columns.requested.push((at, column));
         }
         Ok(columns)
     }

@@ -13,7 +13,7 @@ mod rows;
 
 use columns::{Column, Field};
 pub use columns::{CsvColumns, CsvColumnsError};
-use evenhand_model::{Amount, Chunk, Detail, Details, Quantity, Span, Task, Time, WorkloadBuilder};
+use evenhand_model::{Amount, Chunk, Detail, Details, Quantity, Resource, Span, Task, Time, WorkloadBuilder};
 use presets::Notation;
 pub(super) use presets::Preset;
 pub(super) use rows::{Definition, Fields, RowReader, header_of, read_rows, same_width, split};
@@ -23,13 +23,16 @@ use super::lines::utf8;
 use super::parse_number::{Decimal, NANO, decimal, fits};
 use super::parse_time::{date, is_unknown};
 use super::summary::Tally;
-use super::{ImportError, ImportOptions, Part, counted, outcome};
+use super::{Format, ImportError, ImportOptions, Part, Processors, counted, outcome};
 use crate::byte_source::{Meter, Shard};
 use crate::slurm_notation;
 
 const ROUNDED: &str = "rounded";
 const NO_USER: &str = "no user";
 const NO_AMOUNT: &str = "no amount";
+const NOT_ALLOCATED: &str = "no allocated amount";
+const BY_REQUEST: &str = "as requested";
+const NO_REQUEST: &str = "no requested amount";
 const MALFORMED_OPTION: &str = "malformed optional field";
 
 /// Returns the names of the columns of a Parquet file; `None` if it is damaged.
@@ -64,6 +67,14 @@ pub(super) fn read_preset(
     read_table(shard, &columns, preset.notation, &whose, options, meter)
 }
 
+/// Returns whether a format is of tables whose columns, as far as they are known, have requested amounts.
+pub(super) fn has_requested_amounts(format: Format, options: &ImportOptions) -> bool {
+    match Preset::of(format) {
+        Some(preset) => preset.columns().has_requested_amounts(),
+        None => format == Format::Csv && options.csv_columns.as_ref().is_some_and(CsvColumns::has_requested_amounts),
+    }
+}
+
 /// The remedy for a table of a public trace that lacks a column.
 pub(super) const PUBLISHED: &str = "pass the table as it was published, or define its columns with --csv-columns";
 
@@ -82,6 +93,7 @@ fn read_table(
         builder: options.builder(columns.resources().cloned()),
         tally: Tally::default(),
         lenient: options.lenient,
+        processors: options.processors,
     };
     read_rows(shard, &mut reader, whose, options, meter)?;
     Ok(Part { builder: reader.builder, tally: reader.tally })
@@ -95,6 +107,7 @@ struct TableReader<'a> {
     builder: WorkloadBuilder,
     tally: Tally,
     lenient: bool,
+    processors: Processors,
 }
 
 /// Where a column is, and what its numbers are multiplied by.
@@ -110,6 +123,8 @@ struct Table {
     fields: Vec<(Field, Place)>,
     /// The place of each resource; `None` for one that the table lacks and may lack.
     resources: Vec<Option<Place>>,
+    /// The place of what is requested of each resource, if the table has it.
+    requested: Vec<Option<Place>>,
 }
 
 impl Table {
@@ -128,7 +143,7 @@ impl Table {
                 (_, None) => Err(column.by.iter().find(|n| position(n).is_none()).cloned().unwrap_or_default()),
             }
         };
-        let mut table = Table { width: header.len(), fields: Vec::new(), resources: Vec::new() };
+        let mut table = Table { width: header.len(), fields: Vec::new(), resources: Vec::new(), requested: Vec::new() };
         for (field, column) in &columns.fields {
             if let Some(place) = place(column)? {
                 table.fields.push((*field, place));
@@ -136,6 +151,10 @@ impl Table {
         }
         for (_, column) in &columns.resources {
             table.resources.push(place(column)?);
+            table.requested.push(None);
+        }
+        for (at, column) in &columns.requested {
+            table.requested[*at] = place(column)?;
         }
         Ok(table)
     }
@@ -336,7 +355,7 @@ impl TableReader<'_> {
                 return Ok(());
             }
         };
-        let amounts = self.amounts(&row)?;
+        let (amounts, asked) = self.amounts(&row)?;
         let count = match row.get(Field::Count) {
             None => 1,
             Some((at, text, times)) => number(text, times)
@@ -382,7 +401,7 @@ impl TableReader<'_> {
             account,
             queue,
             amounts: &amounts,
-            requested_amounts: None,
+            requested_amounts: asked.as_deref(),
             count,
             nodes,
             eligible,
@@ -391,37 +410,64 @@ impl TableReader<'_> {
         Ok(())
     }
 
-    /// Returns the amounts of a row, in billionths.
-    fn amounts(&mut self, row: &Row<'_, '_>) -> Result<Vec<u128>, Box<FieldError>> {
-        let mut rounded = false;
-        let mut amounts = Vec::with_capacity(row.table.resources.len());
-        for (place, resource) in row.table.resources.iter().zip(self.columns.resources()) {
-            let Some((at, text, times)) = place.as_ref().and_then(|place| row.at(place)) else {
-                if place.is_some() {
-                    self.tally.adjust(NO_AMOUNT);
-                }
-                amounts.push(0);
-                continue;
-            };
-            let found = match self.notation {
-                Notation::Slurm if resource.unit == "GiB" => slurm_notation::memory(text)
-                    .map(|nano| Decimal { nano: (nano + (1 << 29)) >> 30, rounded: !nano.is_multiple_of(1 << 30) }),
-                _ => number(text, times).or_else(|| quantity(text, &resource.unit)),
-            };
-            let amount = found.filter(|d| fits(d.nano)).ok_or_else(|| {
-                let what = match found {
-                    Some(_) => format!("an amount of {} of at most {}", resource.name, Amount::MAX.0),
-                    None => format!("an amount of {}, a number that is not negative", resource.name),
-                };
-                FieldError::new(at, text, what)
-            })?;
-            rounded |= amount.rounded;
-            amounts.push(amount.nano);
+    /// Returns the amounts that a row holds, in billionths, and those that it requested if the table states them apart.
+    ///
+    /// An amount that is not known as allocated is that requested, and the other way round.
+    fn amounts(&mut self, row: &Row<'_, '_>) -> Result<(Vec<u128>, Option<Vec<u128>>), Box<FieldError>> {
+        let (mut rounded, mut is_any_asked) = (false, false);
+        let mut held = Vec::with_capacity(row.table.resources.len());
+        let mut asked = Vec::with_capacity(row.table.resources.len());
+        let places = row.table.resources.iter().zip(&row.table.requested);
+        for ((place, of_request), resource) in places.zip(self.columns.resources()) {
+            let allocated = self.amount(row, place.as_ref(), resource)?;
+            let requested = self.amount(row, of_request.as_ref(), resource);
+            let requested = self.optional(requested)?;
+            match (allocated, requested) {
+                (None, Some(_)) => self.tally.adjust(NOT_ALLOCATED),
+                (None, None) if place.is_some() => self.tally.adjust(NO_AMOUNT),
+                _ => {}
+            }
+            is_any_asked |= requested.is_some();
+            rounded |= allocated.into_iter().chain(requested).any(|amount| amount.rounded);
+            let nano = |amount: Option<Decimal>| amount.map_or(0, |amount| amount.nano);
+            held.push(nano(allocated.or(requested)));
+            asked.push(nano(requested.or(allocated)));
         }
         if rounded {
             self.tally.adjust(ROUNDED);
         }
-        Ok(amounts)
+        let states_requests = row.table.requested.iter().any(Option::is_some);
+        Ok(match self.processors {
+            Processors::Allocated => (held, is_any_asked.then_some(asked)),
+            Processors::Requested => {
+                if states_requests {
+                    self.tally.adjust(if is_any_asked { BY_REQUEST } else { NO_REQUEST });
+                }
+                (asked, None)
+            }
+        })
+    }
+
+    /// Returns an amount of a resource; `None` if the table lacks it or it is unknown.
+    fn amount(
+        &self,
+        row: &Row<'_, '_>,
+        place: Option<&Place>,
+        resource: &Resource,
+    ) -> Result<Option<Decimal>, Box<FieldError>> {
+        let Some((at, text, times)) = place.and_then(|place| row.at(place)) else { return Ok(None) };
+        let found = match self.notation {
+            Notation::Slurm if resource.unit == "GiB" => slurm_notation::memory(text)
+                .map(|nano| Decimal { nano: (nano + (1 << 29)) >> 30, rounded: !nano.is_multiple_of(1 << 30) }),
+            _ => number(text, times).or_else(|| quantity(text, &resource.unit)),
+        };
+        found.filter(|d| fits(d.nano)).map(Some).ok_or_else(|| {
+            let what = match found {
+                Some(_) => format!("an amount of {} of at most {}", resource.name, Amount::MAX.0),
+                None => format!("an amount of {}, a number that is not negative", resource.name),
+            };
+            FieldError::new(at, text, what)
+        })
     }
 }
 
@@ -432,6 +478,14 @@ pub(super) fn assumptions(tally: &Tally) -> Vec<String> {
     };
     let sentences = [
         sentence(NO_USER, "row has", "rows have", "no user and are assigned to the user \"unknown\"."),
+        sentence(
+            BY_REQUEST,
+            "row has",
+            "rows have",
+            "the amounts that were requested, so far as the table states them.",
+        ),
+        sentence(NO_REQUEST, "row states", "rows state", "no requested amounts; the allocated ones are taken."),
+        sentence(NOT_ALLOCATED, "amount is", "amounts are", "not stated as allocated and taken as requested."),
         sentence(NO_AMOUNT, "amount is", "amounts are", "missing and set to 0."),
         sentence(MALFORMED_OPTION, "row has", "rows have", "a malformed optional field, which is taken as unknown."),
         sentence(ROUNDED, "row has", "rows have", "amounts with more than nine decimals, which are rounded to nine."),

@@ -36,7 +36,8 @@ const PRESETS: [Preset; 11] = [
     table(
         Format::EvalysCsv,
         "submit=submission_time,start=starting_time?,wait=waiting_time?,end=finish_time?,duration=execution_time?,\
-         requested=requested_time?,user=user|user_id|metadata?,cpu=proc_alloc|requested_number_of_resources",
+         requested=requested_time?,user=user|user_id|metadata?,cpu=proc_alloc|requested_number_of_resources,\
+         cpu_requested=requested_number_of_resources?",
     ),
     table(
         Format::AlibabaGpu2023,
@@ -64,9 +65,13 @@ const PRESETS: [Preset; 11] = [
     table(
         Format::Pm100,
         "submit=submit_time,start=start_time,end=end_time,requested=time_limit*60,user=user_id|user?,account=group_id?,\
-         queue=partition?,cpu=num_cores_alloc,mem:GB=mem_alloc,gpu=num_gpus_alloc",
+         queue=partition?,cpu=num_cores_alloc,mem:GB=mem_alloc,gpu=num_gpus_alloc,\
+         cpu_requested=num_cores_req?,gpu_requested=num_gpus_req?",
     ),
-    table(Format::FData, "submit=adt,start=sdt,end=edt,requested=elpl,user=usr,cpu=cnumat|cnumr,nodes=nnuma"),
+    table(
+        Format::FData,
+        "submit=adt,start=sdt,end=edt,requested=elpl,user=usr,cpu=cnumat|cnumr,nodes=nnuma,cpu_requested=cnumr?",
+    ),
     table(
         Format::Eagle,
         "submit=submit_time*0.001,start=start_time*0.001,end=end_time*0.001,requested=wallclock_req,user=user,\
@@ -77,7 +82,7 @@ const PRESETS: [Preset; 11] = [
         Format::Kestrel,
         "submit=submit_time,start=start_time,end=end_time,requested=wallclock_req*0.000000001,user=user_hash,\
          account=account_hash?,queue=partition?,qos=qos?,outcome=state_simple?,nodes=nodes_used|nodes_req?,\
-         cpu=processors_used|processors_req,mem:GiB=memory_req?,gpu=gpus_requested?",
+         cpu=processors_used|processors_req,mem:GiB=memory_req?,gpu=gpus_requested?,cpu_requested=processors_req?",
     ),
     slurm_table(
         Format::In2p3,
