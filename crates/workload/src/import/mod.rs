@@ -72,7 +72,7 @@ pub struct ImportOptions {
     pub memory: Option<MemoryLimit>,
     /// The text that one compressed stream may hold, in bytes; `None` is 200 times its own size, and at least 1 GiB.
     pub max_unpacked: Option<u64>,
-    /// Where tasks go that do not fit in memory. [`import_to_file`] sets it; the other functions expect none.
+    /// Where tasks go that do not fit in memory. [`import_to_file()`] sets it; the other functions expect none.
     pub overflow: Option<Overflow>,
 }
 

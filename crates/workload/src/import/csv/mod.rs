@@ -5,22 +5,24 @@
 //! within which two quotation marks are one; a row does not continue on the next line. Times are seconds, or dates such
 //! as `2023-08-31T12:29:47`, also with an offset; without one they are taken as UTC. Words such as `NA` mean unknown.
 
+mod amounts;
 mod columns;
 mod json_rows;
 mod parquet_rows;
 mod presets;
 mod rows;
 
+use amounts::number;
 use columns::{Column, Field};
 pub use columns::{CsvColumns, CsvColumnsError};
-use evenhand_model::{Amount, Chunk, Detail, Details, Quantity, Resource, Span, Task, Time, WorkloadBuilder};
+use evenhand_model::{Chunk, Detail, Details, Span, Task, Time, WorkloadBuilder};
 use presets::Notation;
 pub(super) use presets::Preset;
 pub(super) use rows::{Definition, Fields, RowReader, header_of, read_rows, same_width, split};
 
 use super::error::FieldError;
 use super::lines::utf8;
-use super::parse_number::{Decimal, NANO, decimal, fits};
+use super::parse_number::{NANO, decimal};
 use super::parse_time::{date, is_unknown};
 use super::summary::Tally;
 use super::{Format, ImportError, ImportOptions, Part, Processors, counted, outcome};
@@ -221,41 +223,6 @@ impl Row<'_, '_> {
     }
 }
 
-/// Parses a number and multiplies it by a factor in billionths; rounds halves up.
-fn number(text: &[u8], times: u128) -> Option<Decimal> {
-    let Decimal { nano, rounded } = decimal(text)?;
-    if times == NANO {
-        return Some(Decimal { nano, rounded });
-    }
-    let product = nano.checked_mul(times)?.checked_add(NANO / 2)?;
-    Some(Decimal { nano: product / NANO, rounded: rounded || !(nano * times).is_multiple_of(NANO) })
-}
-
-/// Parses a quantity with a suffix of Kubernetes (`500m`, `64Gi`), in the unit of the resource: a size is in bytes, and
-/// divided by the unit of a resource that is measured in one.
-fn quantity(text: &[u8], unit: &str) -> Option<Decimal> {
-    let last = text.last().filter(|b| b.is_ascii_alphabetic())?;
-    let text = str::from_utf8(text).ok()?;
-    let nano = Quantity::parse(text).ok()?.nano()?;
-    let shift = match unit {
-        "KiB" | "Ki" => 10,
-        "MiB" | "Mi" => 20,
-        "GiB" | "Gi" => 30,
-        "TiB" | "Ti" => 40,
-        _ => 0,
-    };
-    let tens: u128 = match unit {
-        "KB" | "kB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "TB" => 1_000_000_000_000,
-        _ => 1,
-    };
-    // Thousandths are of the unit itself.
-    let divisor = if *last == b'm' { 1 } else { tens << shift };
-    Some(Decimal { nano: (nano + divisor / 2) / divisor, rounded: !nano.is_multiple_of(divisor) })
-}
-
 /// Returns on how many nodes a task runs: as stated, or so many that each holds as much of the first resource as stated.
 fn nodes(row: &Row<'_, '_>, first_amount: u128) -> Result<Option<u32>, Box<FieldError>> {
     if let Some((at, text, times)) = row.get(Field::Nodes) {
@@ -409,66 +376,6 @@ impl TableReader<'_> {
         });
         Ok(())
     }
-
-    /// Returns the amounts that a row holds, in billionths, and those that it requested if the table states them apart.
-    ///
-    /// An amount that is not known as allocated is that requested, and the other way round.
-    fn amounts(&mut self, row: &Row<'_, '_>) -> Result<(Vec<u128>, Option<Vec<u128>>), Box<FieldError>> {
-        let (mut rounded, mut is_any_asked) = (false, false);
-        let mut held = Vec::with_capacity(row.table.resources.len());
-        let mut asked = Vec::with_capacity(row.table.resources.len());
-        let places = row.table.resources.iter().zip(&row.table.requested);
-        for ((place, of_request), resource) in places.zip(self.columns.resources()) {
-            let allocated = self.amount(row, place.as_ref(), resource)?;
-            let requested = self.amount(row, of_request.as_ref(), resource);
-            let requested = self.optional(requested)?;
-            match (allocated, requested) {
-                (None, Some(_)) => self.tally.adjust(NOT_ALLOCATED),
-                (None, None) if place.is_some() => self.tally.adjust(NO_AMOUNT),
-                _ => {}
-            }
-            is_any_asked |= requested.is_some();
-            rounded |= allocated.into_iter().chain(requested).any(|amount| amount.rounded);
-            let nano = |amount: Option<Decimal>| amount.map_or(0, |amount| amount.nano);
-            held.push(nano(allocated.or(requested)));
-            asked.push(nano(requested.or(allocated)));
-        }
-        if rounded {
-            self.tally.adjust(ROUNDED);
-        }
-        let states_requests = row.table.requested.iter().any(Option::is_some);
-        Ok(match self.processors {
-            Processors::Allocated => (held, is_any_asked.then_some(asked)),
-            Processors::Requested => {
-                if states_requests {
-                    self.tally.adjust(if is_any_asked { BY_REQUEST } else { NO_REQUEST });
-                }
-                (asked, None)
-            }
-        })
-    }
-
-    /// Returns an amount of a resource; `None` if the table lacks it or it is unknown.
-    fn amount(
-        &self,
-        row: &Row<'_, '_>,
-        place: Option<&Place>,
-        resource: &Resource,
-    ) -> Result<Option<Decimal>, Box<FieldError>> {
-        let Some((at, text, times)) = place.and_then(|place| row.at(place)) else { return Ok(None) };
-        let found = match self.notation {
-            Notation::Slurm if resource.unit == "GiB" => slurm_notation::memory(text)
-                .map(|nano| Decimal { nano: (nano + (1 << 29)) >> 30, rounded: !nano.is_multiple_of(1 << 30) }),
-            _ => number(text, times).or_else(|| quantity(text, &resource.unit)),
-        };
-        found.filter(|d| fits(d.nano)).map(Some).ok_or_else(|| {
-            let what = match found {
-                Some(_) => format!("an amount of {} of at most {}", resource.name, Amount::MAX.0),
-                None => format!("an amount of {}, a number that is not negative", resource.name),
-            };
-            FieldError::new(at, text, what)
-        })
-    }
 }
 
 pub(super) fn assumptions(tally: &Tally) -> Vec<String> {
@@ -491,19 +398,4 @@ pub(super) fn assumptions(tally: &Tally) -> Vec<String> {
         sentence(ROUNDED, "row has", "rows have", "amounts with more than nine decimals, which are rounded to nine."),
     ];
     sentences.into_iter().flatten().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantities_of_kubernetes_are_in_the_unit_of_the_resource() {
-        let nano = |text: &str, unit: &str| quantity(text.as_bytes(), unit).map(|d| d.nano);
-        assert_eq!(nano("500m", ""), Some(NANO / 2));
-        assert_eq!(nano("64Gi", "GiB"), Some(64 * NANO));
-        assert_eq!(nano("64Gi", "B"), Some(NANO << 36));
-        assert_eq!(nano("1500M", "GB"), Some(3 * NANO / 2));
-        assert_eq!((nano("64", "GiB"), nano("64Xi", ""), nano("-1Gi", "")), (None, None, None));
-    }
 }
