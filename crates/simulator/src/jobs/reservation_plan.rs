@@ -245,8 +245,7 @@ impl Plan {
 
     /// The first start in the window at which the equal chunks of a job fit; notes how many are missing before.
     ///
-    /// `without`: the profiles of the job's
-    /// machines without its reservation, as [`Plan::without`] has them.
+    /// `without`: the profiles of the job's machines without its reservation, as [`Plan::without`] has them.
     pub(super) fn next_start_together<'p>(
         &'p self,
         kind: &'p Kind,

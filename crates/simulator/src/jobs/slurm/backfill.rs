@@ -8,8 +8,7 @@ use evenhand_policies::Policy;
 
 use super::super::machine_state::Placements;
 use super::engine::{Engine, user_and_account};
-use super::node_set::NodeSet;
-use super::node_set::SparseNodes;
+use super::node_set::{NodeSet, SparseNodes};
 use super::node_space::{NodeSpace, TooFew};
 use super::outlook::{Outlook, PossibleStart};
 use super::planned_licences::PlannedLicences;
