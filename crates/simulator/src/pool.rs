@@ -123,7 +123,7 @@ pub enum SimulationError {
     /// Conservative backfilling cannot respect limits on what jobs hold together.
     #[error(
         "a queue, an account or a user is limited in what its jobs may hold together (max_user, max_user_jobs, max, \
-         max_jobs), or jobs hold [[licences]], which conservative backfilling cannot promise; use easy, slurm or none"
+         max_jobs), and a reservation that is kept cannot know what else will run; use --scheduler easy, slurm or strict"
     )]
     UserLimits,
     /// A task would finish after the end of time.

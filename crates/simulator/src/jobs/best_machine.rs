@@ -14,6 +14,8 @@ pub(super) struct BestMachine<'a> {
     pub(super) now: u64,
     pub(super) scores: &'a mut Scores,
     pub(super) free: Vec<u64>,
+    /// The licences that are free, if the job needs some.
+    pub(super) licences: Option<&'a Profile>,
     /// Start, score, machine, and the time that the job is expected to take there.
     pub(super) found: Option<(u64, u64, u32, u64)>,
 }
@@ -28,7 +30,7 @@ impl BestMachine<'_> {
             None => latest,
         };
         let takes = self.site.groups[usize::from(group)].scale(self.estimate);
-        let Some(start) = profile.earliest(self.now, takes, &self.kind.chunk, latest) else { return };
+        let Some(start) = self.earliest(profile, takes, latest) else { return };
         let score = match is_first_fit {
             true => 0,
             false => {
@@ -38,6 +40,19 @@ impl BestMachine<'_> {
         };
         let found = (start, score, machine, takes);
         self.found = Some(self.found.map_or(found, |best| best.min(found)));
+    }
+
+    /// The earliest start until `latest` at which the machine and the licences are free for so long.
+    fn earliest(&self, profile: &Profile, takes: u64, latest: u64) -> Option<u64> {
+        let mut start = profile.earliest(self.now, takes, &self.kind.chunk, latest)?;
+        let Some(licences) = self.licences else { return Some(start) };
+        loop {
+            let with_licences = licences.earliest(start, takes, &self.kind.licences, latest)?;
+            if with_licences == start {
+                return Some(start);
+            }
+            start = profile.earliest(with_licences, takes, &self.kind.chunk, latest)?;
+        }
     }
 
     /// The start, the time that the job is expected to take, and the machine.

@@ -58,6 +58,13 @@ impl Plan {
     pub(super) fn move_earlier(&mut self, site: &Site, row: u32, kind: &Kind, estimate: u64, now: u64) {
         let Some(old) = self.reservations.get_mut(&row) else { return };
         let slowest = site.groups[usize::from(kind.slowest)].scale(estimate);
+        let shortest = match kind.copies {
+            1 => kind.groups.iter().map(|&g| site.groups[usize::from(g)].scale(estimate)).min().unwrap_or(0),
+            _ => slowest,
+        };
+        if !kind.licences.is_empty() {
+            return self.move_with_licences(site, row, kind, (estimate, shortest), now);
+        }
         // For a job of several sizes of chunks nothing is inferred from the last search.
         if !kind.is_uneven() && !old.shortfall.consider(&self.log, kind, slowest, now) {
             return;
@@ -65,13 +72,9 @@ impl Plan {
         if is_of_equal_chunks(kind) {
             return self.move_together(site, row, kind, slowest, now);
         }
-        let length = match kind.copies {
-            1 => kind.groups.iter().map(|&g| site.groups[usize::from(g)].scale(estimate)).min().unwrap_or(0),
-            _ => slowest,
-        };
         let (from, before) = if kind.is_uneven() { (now, old.start) } else { old.shortfall.hull(slowest, now) };
         // From its start on the job has what it holds.
-        let window = Window { from, before, length, until: old.start };
+        let window = Window { from, before, length: shortest, until: old.start };
         let searched_at = old.searched_at;
         let from = self.totals.next_start(kind, window, &mut vec![0; self.width]);
         let mut released = self.machines.released_since(searched_at);
@@ -97,6 +100,28 @@ impl Plan {
         }
         let Some(old) = self.remove(site, row, kind) else { return };
         let new = self.earliest_together(site, kind, Window { from, until: u64::MAX, ..window });
+        self.replace(site, row, kind, old, new);
+    }
+
+    /// The same for a job that needs licences; `lengths`: its estimate, and the least time that it takes on any machine.
+    ///
+    /// Nothing is inferred from the last search: it may have found too few licences where enough was free on machines.
+    fn move_with_licences(&mut self, site: &Site, row: u32, kind: &Kind, lengths: (u64, u64), now: u64) {
+        let (estimate, shortest) = lengths;
+        let Some(old) = self.reservations.get(&row) else { return };
+        let (start, end) = (old.start, old.end);
+        let mut from = now;
+        if let Some(licences) = &mut self.licences {
+            licences.give(start, end, &kind.licences, 1);
+            let first = licences.earliest(now, shortest, &kind.licences, start);
+            licences.take(start, end, &kind.licences, 1);
+            from = first.unwrap_or(start);
+        }
+        // From its start on the job has what it holds.
+        let window = Window { from, before: start, length: shortest, until: start };
+        let Some(from) = self.totals.next_start(kind, window, &mut vec![0; self.width]) else { return };
+        let Some(old) = self.remove(site, row, kind) else { return };
+        let new = self.earliest_before(site, kind, estimate, from, start);
         self.replace(site, row, kind, old, new);
     }
 

@@ -9,7 +9,7 @@ use super::job_limits::HeldOfLimits;
 use super::kind::Kind;
 use super::machine_state::{MachineState, Placements, Running};
 use super::pending_jobs::{NO_ROW, PendingJobs};
-use super::planned_settings::{PlanReservations, PlannedBackfill};
+use super::planned_settings::PlannedBackfill;
 use super::prepared_jobs::Jobs;
 use super::reservation_plan::Plan;
 use super::site::Site;
@@ -95,8 +95,11 @@ impl<'a> Engine<'a> {
             workload,
             progress,
             jobs,
-            plan: matches!(options.backfill, Backfill::Conservative | Backfill::Planned(_))
-                .then(|| Plan::new(site, width, options.placement)),
+            plan: matches!(options.backfill, Backfill::Conservative | Backfill::Planned(_)).then(|| {
+                let licences = &jobs.limits.licences;
+                let are_planned = options.backfill.keeps_reservations() && licences.is_any();
+                Plan::new(site, width, options.placement, are_planned.then(|| licences.counts()))
+            }),
             machines: MachineState::new(site, width, options.placement, options.backfill == Backfill::Easy),
             submission_times: pending.submission_times(),
             pending,
@@ -129,11 +132,7 @@ impl<'a> Engine<'a> {
     pub(super) fn run(mut self, policy: &mut dyn Policy) -> Result<Simulated, SimulationError> {
         let mut events = 0u64;
         self.end = self.pending.next_submission().unwrap_or_default().nanos();
-        let keeps_reservations = match self.options.backfill {
-            Backfill::Planned(settings) => settings.plan != PlanReservations::Anew,
-            backfill => backfill == Backfill::Conservative,
-        };
-        if keeps_reservations && self.jobs.limits.hold_back() {
+        if self.options.backfill.keeps_reservations() && self.jobs.limits.hold_back() {
             return Err(SimulationError::UserLimits);
         }
         loop {

@@ -91,9 +91,9 @@ impl JobLimits {
         found
     }
 
-    /// Whether jobs are limited in what they hold together.
+    /// Whether jobs are limited in what they hold together, except of licences.
     pub(crate) fn hold_back(&self) -> bool {
-        self.licences.is_any() || self.limits.iter().any(|limit| limit.most.iter().any(|most| *most != NO_LIMIT))
+        self.limits.iter().any(|limit| limit.most.iter().any(|most| *most != NO_LIMIT))
     }
 
     /// Whether jobs of one user and queue can have different limits.

@@ -3,7 +3,7 @@
 use super::layout::LayoutRule;
 use super::prepared_jobs::Rejection;
 
-/// Properties shared by all jobs of one demand and number of nodes in one queue.
+/// Properties shared by all jobs of one demand, number of nodes and licences in one queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     /// Amounts held by each chunk, in steps.
@@ -30,6 +30,8 @@ pub(crate) struct Kind {
     pub(crate) other_queues: Vec<u16>,
     /// Its place among the queues' priorities, 0 the highest.
     pub(crate) class: u8,
+    /// How many it needs of each licence of the site; empty if it needs none.
+    pub(crate) licences: Vec<u64>,
     pub(crate) rejection: Option<Rejection>,
     /// The rule that laid it out.
     pub(crate) rule: LayoutRule,

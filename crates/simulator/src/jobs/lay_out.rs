@@ -50,6 +50,7 @@ impl Site {
             queue,
             other_queues: queues.iter().skip(1).copied().collect(),
             class,
+            licences: Vec::new(),
             rejection: None,
             rule,
             is_by_nodes: false,

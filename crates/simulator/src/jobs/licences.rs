@@ -51,6 +51,20 @@ impl JobLicences {
         self.of(workload, row).iter().any(|(licence, count)| *count > self.counts[*licence])
     }
 
+    /// The text of a row, if it asks for licences that the site has.
+    pub(super) fn text_of(&self, workload: &Workload, row: usize) -> Option<u32> {
+        let text = workload.detail_id(Detail::Licences, row);
+        text.filter(|text| self.texts.get(*text as usize).is_some_and(|asked| !asked.is_empty()))
+    }
+
+    /// How many a text asks for of each licence of the site.
+    pub(super) fn counts_of(&self, text: u32) -> Vec<u64> {
+        let mut counts = vec![0; self.counts.len()];
+        let asked = self.texts.get(text as usize);
+        asked.into_iter().flatten().for_each(|(licence, count)| counts[*licence] = *count);
+        counts
+    }
+
     /// How many there are of each.
     pub(crate) fn counts(&self) -> &[u64] {
         &self.counts

@@ -80,6 +80,16 @@ pub enum Backfill {
     Slurm,
 }
 
+impl Backfill {
+    /// Whether jobs keep reservations that were planned before.
+    fn keeps_reservations(self) -> bool {
+        match self {
+            Backfill::Planned(settings) => settings.plan != PlanReservations::Anew,
+            backfill => backfill == Backfill::Conservative,
+        }
+    }
+}
+
 /// Every kind of backfilling on its own, and its name.
 pub const BACKFILLS: [(&str, Backfill); 3] =
     [("none", Backfill::None), ("easy", Backfill::Easy), ("conservative", Backfill::Conservative)];

@@ -188,7 +188,7 @@ impl Engine<'_> {
         }
         for entry in others {
             self.progress.check()?;
-            if !self.limits.is_over(entry.row) && self.start_without_reservation(&mut pass, entry, policy)? {
+            if !self.is_held_back(entry.row) && self.start_without_reservation(&mut pass, entry, policy)? {
                 self.notify_first_pending(entry.user, policy);
             }
         }
@@ -227,7 +227,7 @@ impl Engine<'_> {
             let entry = self.pending.entry(self.place[user.index()]);
             let next = self.pending.after(class, user.0, entry.row).next();
             self.place[user.index()] = next.map_or(NO_ROW, |entry| entry.row);
-            if !self.limits.is_over(entry.row) {
+            if !self.is_held_back(entry.row) {
                 self.examine(pass, entry, policy)?;
             }
             self.show(user.0, policy);
@@ -240,6 +240,14 @@ impl Engine<'_> {
             self.notify_first_pending(user, policy);
         }
         Ok(())
+    }
+
+    /// Whether a limit holds a job back, or licences are missing for which no reservation waits.
+    fn is_held_back(&self, row: u32) -> bool {
+        match &self.plan {
+            Some(plan) if plan.licences.is_some() => self.limits.exceeds_limit(row),
+            _ => self.limits.is_over(row),
+        }
     }
 
     /// Shows the policy the job that represents a user in this pass.

@@ -118,9 +118,10 @@ impl Jobs {
             let nodes = workload.nodes(row).filter(|_| layout == Layout::Auto && !site.is_pool);
             let required = workload.detail_id(Detail::Requires, row).filter(|_| !site.is_pool);
             let sizes = workload.detail_id(Detail::Chunks, row).filter(|_| layout == Layout::Auto && !site.is_pool);
-            let id = match (nodes, required, sizes) {
-                (None, None, None) => &mut ids[place],
-                _ => ids_by_nodes.entry(KindKey { place, nodes, required, sizes }).or_insert(u32::MAX),
+            let licences = jobs.limits.licences.text_of(workload, row);
+            let id = match (nodes, required, sizes, licences) {
+                (None, None, None, None) => &mut ids[place],
+                _ => ids_by_nodes.entry(KindKey { place, nodes, required, sizes, licences }).or_insert(u32::MAX),
             };
             let stated = sizes.map(|id| &chunks[id as usize]);
             let source = SourceLayout {
@@ -131,7 +132,9 @@ impl Jobs {
             if *id == u32::MAX {
                 *id = jobs.kinds.len() as u32;
                 let demand = workload.demands().row(demand);
-                jobs.kinds.push(site.kind(Asked { demand, source, layout, queues, class: class(queue) }, required));
+                let kind = site.kind(Asked { demand, source, layout, queues, class: class(queue) }, required);
+                let licences = licences.map_or_else(Vec::new, |text| jobs.limits.licences.counts_of(text));
+                jobs.kinds.push(Kind { licences, ..kind });
                 jobs.has_uneven |= jobs.kinds[*id as usize].is_uneven();
             }
             let kind = &jobs.kinds[*id as usize];
@@ -212,13 +215,15 @@ fn unknown_queues(workload: &Workload, site: &Site) -> (u64, Vec<String>) {
     (rows as u64, names)
 }
 
-/// What makes jobs one kind: demand and queue, the nodes that the source states, and the texts of requirements and chunks.
+/// What makes jobs one kind: demand and queue, the nodes that the source states, and the texts of requirements, chunks and
+/// licences.
 #[derive(PartialEq, Eq, Hash)]
 struct KindKey {
     place: usize,
     nodes: Option<u32>,
     required: Option<u32>,
     sizes: Option<u32>,
+    licences: Option<u32>,
 }
 
 /// The chunks that a text states.

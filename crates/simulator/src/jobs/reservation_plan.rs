@@ -38,6 +38,8 @@ pub(super) struct Plan {
     pub(super) width: usize,
     pub(super) machines: MachineProfiles,
     pub(super) totals: FreeTotals,
+    /// The licences that are free, which no machine has; `None` if no job needs any, or reservations are not of them.
+    pub(super) licences: Option<Profile>,
     pub(super) reservations: HashMap<u32, Reservation>,
     by_start: BTreeSet<(u64, u32)>,
     scores: Scores,
@@ -65,13 +67,15 @@ pub(super) struct Earlier {
 }
 
 impl Plan {
-    pub(super) fn new(site: &Site, width: usize, rule: Placement) -> Plan {
+    /// An empty plan; `licences`: how many there are of each, if reservations are of licences as well.
+    pub(super) fn new(site: &Site, width: usize, rule: Placement, licences: Option<&[u64]>) -> Plan {
         // The sum over all machines is the site's capacity, so it is below 2^64.
         let together = |g: &super::site::Group| g.has.iter().map(|has| has * u64::from(g.count)).collect::<Vec<u64>>();
         Plan {
             width,
             machines: MachineProfiles::new(site),
             totals: FreeTotals::new(site.groups.iter().flat_map(together).collect(), width),
+            licences: licences.map(Profile::new),
             reservations: HashMap::new(),
             by_start: BTreeSet::new(),
             scores: Scores::new(rule, site, width),
@@ -102,6 +106,9 @@ impl Plan {
     pub(super) fn forget(&mut self, now: u64) {
         self.machines.forget(now);
         self.totals.forget(now);
+        if let Some(licences) = &mut self.licences {
+            licences.forget(now);
+        }
     }
 
     /// Adds up what a job holds in each group.
@@ -120,6 +127,9 @@ impl Plan {
         for (machine, chunks, chunk) in held.other_chunks(kind) {
             self.machines.take(from, to, chunk, std::iter::once((machine, chunks)));
         }
+        if let Some(licences) = self.licences.as_mut().filter(|_| !kind.licences.is_empty()) {
+            licences.take(from, to, &kind.licences, 1);
+        }
     }
 
     pub(super) fn give(&mut self, site: &Site, kind: &Kind, held: &Placements, from: u64, to: u64) {
@@ -128,6 +138,9 @@ impl Plan {
         self.machines.give(from, to, &kind.chunk, held.iter());
         for (machine, chunks, chunk) in held.other_chunks(kind) {
             self.machines.give(from, to, chunk, std::iter::once((machine, chunks)));
+        }
+        if let Some(licences) = self.licences.as_mut().filter(|_| !kind.licences.is_empty()) {
+            licences.give(from, to, &kind.licences, 1);
         }
     }
 
@@ -190,11 +203,45 @@ impl Plan {
 
     /// The earliest start that breaks no promise, and where its rule puts the job then.
     pub(super) fn earliest(&mut self, site: &Site, kind: &Kind, estimate: u64, now: u64) -> Option<Reservation> {
+        self.earliest_before(site, kind, estimate, now, u64::MAX)
+    }
+
+    /// The same for a start from `from` on that is before `before`.
+    pub(super) fn earliest_before(
+        &mut self,
+        site: &Site,
+        kind: &Kind,
+        estimate: u64,
+        from: u64,
+        before: u64,
+    ) -> Option<Reservation> {
         if kind.copies == 1 {
-            return self.earliest_of_one(site, kind, estimate, now, None);
+            let found = self.earliest_of_one(site, kind, estimate, from, None);
+            return found.filter(|found| found.start < before);
         }
         let length = site.groups[usize::from(kind.slowest)].scale(estimate);
-        self.earliest_together(site, kind, Window { from: now, before: u64::MAX, length, until: u64::MAX })
+        let mut window = Window { from, before, length, until: u64::MAX };
+        loop {
+            window.from = self.next_with_licences(kind, window.from, length)?;
+            let found = self.earliest_together(site, kind, window)?;
+            window.from = self.next_with_licences(kind, found.start, length)?;
+            if window.from == found.start {
+                return Some(found);
+            }
+        }
+    }
+
+    /// The first instant, `from` or a later one, from which on the licences of a job are free for so long.
+    fn next_with_licences(&self, kind: &Kind, from: u64, length: u64) -> Option<u64> {
+        match self.licences_for(kind) {
+            Some(licences) => licences.earliest(from, length, &kind.licences, u64::MAX),
+            None => Some(from),
+        }
+    }
+
+    /// The free licences, if a job needs some and reservations are of them.
+    fn licences_for(&self, kind: &Kind) -> Option<&Profile> {
+        self.licences.as_ref().filter(|_| !kind.licences.is_empty())
     }
 
     /// The same for a job of several chunks, with a start in the window.
@@ -388,8 +435,10 @@ impl Plan {
         now: u64,
         earlier: Option<Earlier>,
     ) -> Option<Reservation> {
-        let Plan { machines, scores, .. } = self;
-        let mut best = BestMachine { site, kind, estimate, now, scores, free: vec![0; self.width], found: None };
+        let Plan { machines, scores, licences, .. } = self;
+        let licences = licences.as_ref().filter(|_| !kind.licences.is_empty());
+        let free = vec![0; self.width];
+        let mut best = BestMachine { site, kind, estimate, now, scores, free, licences, found: None };
         best.scores.of_chunk(&kind.chunk);
         let Some(earlier) = earlier else {
             for (class, group, _) in machines.classes().filter(|(_, group, _)| kind.groups.contains(group)) {

@@ -27,6 +27,7 @@ fn the_documented_log_has_the_documented_schedule() {
             nodes: None,
             requires: vec![],
             sizes: vec![],
+            licences: [0, 0],
         })
         .collect();
     let starts = lines("easy-starts.csv");
@@ -36,6 +37,7 @@ fn the_documented_log_has_the_documented_schedule() {
             machines: vec![Machines { count: 1, has: [4, 1], speed: (1, 1), properties: vec![] }],
             queues: vec![],
             jobs: jobs.clone(),
+            licences: [0, 0],
             is_pool: true,
             policy: "fifo",
             placement: Placement::FirstFit,

@@ -11,8 +11,8 @@ mod slurm_starts;
 mod slurm_suspension;
 
 use evenhand_model::{
-    Capacity, Cluster, Detail, Details, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity, Span, Task,
-    Time, Weights, Workload, WorkloadBuilder,
+    Capacity, Cluster, Detail, Details, Licence, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity,
+    Span, Task, Time, Weights, Workload, WorkloadBuilder,
 };
 use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{
@@ -47,10 +47,16 @@ fn log(world: &World, starts: &[u64]) -> Workload {
             nodes: job.nodes,
             details: {
                 let chunk = |(count, [cpu, mem]): &(u32, [u64; 2])| format!("{count}:cpu={cpu}:mem={mem}");
-                texts = (job.sizes.iter().map(chunk).collect::<Vec<_>>().join("+"), job.requires.join(","));
+                let [first, second] = job.licences;
+                texts = (
+                    job.sizes.iter().map(chunk).collect::<Vec<_>>().join("+"),
+                    job.requires.join(","),
+                    format!("first:{first},second:{second}"),
+                );
                 Details::from_fn(|detail| match detail {
                     Detail::Chunks => Some(texts.0.as_str()).filter(|text| !text.is_empty()),
                     Detail::Requires => Some(texts.1.as_str()).filter(|text| !text.is_empty()),
+                    Detail::Licences => Some(texts.2.as_str()).filter(|_| job.licences != [0, 0]),
                     _ => None,
                 })
             },
@@ -83,10 +89,12 @@ fn site(world: &World, w: &Workload) -> Site {
         properties: q.properties.iter().map(|p| p.to_string()).collect(),
         ..Queue::new(format!("queue{i}"))
     };
+    let licence = |(name, count): (String, u64)| Licence { name, count };
     let cluster = Cluster {
         resources: vec!["cpu".into(), "mem".into()],
         groups: world.machines.iter().enumerate().map(group).collect(),
         queues: world.queues.iter().enumerate().map(queue).collect(),
+        licences: ["first", "second"].map(String::from).into_iter().zip(world.licences).map(licence).collect(),
         ..Cluster::default()
     };
     Site::machines(&cluster, w.resources()).unwrap()
@@ -109,6 +117,22 @@ fn run(world: &World) -> (Workload, Simulated) {
     (w, found)
 }
 
+/// How many of each licence a job needs.
+fn licences() -> impl Strategy<Value = [u64; 2]> {
+    let few = || prop_oneof![2 => Just(0), 1 => 1u64..4];
+    prop_oneof![1 => Just([0, 0]), 1 => [few(), few()]]
+}
+
+/// The jobs of worlds, some of which have licences, and how many there are.
+fn with_licences(jobs: impl Strategy<Value = Vec<Job>>) -> impl Strategy<Value = (Vec<Job>, [u64; 2])> {
+    (jobs, any::<bool>(), [0u64..6, 1u64..6]).prop_map(|(mut jobs, are_any, there)| {
+        if !are_any {
+            jobs.iter_mut().for_each(|job| job.licences = [0, 0]);
+        }
+        (jobs, there)
+    })
+}
+
 fn job(users: usize) -> impl Strategy<Value = Job> {
     let asked = prop_oneof![2 => Just(None), 3 => (1u64..12).prop_map(Some)];
     let amounts = [0u64..7, 0u64..5];
@@ -117,11 +141,11 @@ fn job(users: usize) -> impl Strategy<Value = Job> {
     let requires = prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(word, 1..3)];
     let sizes = prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec((1u32..3, [1u64..4, 0u64..4]), 2..4)];
     let queues = prop_oneof![3 => (0usize..3).prop_map(|q| vec![q]), 1 => prop::collection::vec(0usize..3, 2..4)];
-    (0u64..14, 0u64..7, asked, 0..users, queues, amounts, nodes, requires, sizes).prop_map(
-        |(submit, run, asked, user, queues, amounts, nodes, requires, sizes)| {
+    (0u64..14, 0u64..7, asked, 0..users, queues, amounts, nodes, requires, (sizes, licences())).prop_map(
+        |(submit, run, asked, user, queues, amounts, nodes, requires, (sizes, licences))| {
             let total = |r: usize| sizes.iter().map(|(count, chunk)| u64::from(*count) * chunk[r]).sum();
             let amounts = if sizes.is_empty() { amounts } else { [total(0), total(1)] };
-            Job { submit, run, asked, user, queues, amounts, nodes, requires, sizes }
+            Job { submit, run, asked, user, queues, amounts, nodes, requires, sizes, licences }
         },
     )
 }
@@ -175,7 +199,7 @@ fn keeps_reservations(backfill: Backfill) -> bool {
 }
 
 fn world(backfill: Backfill) -> impl Strategy<Value = World> {
-    let jobs = prop::collection::vec(job(3), 1..22).prop_map(in_order);
+    let jobs = with_licences(prop::collection::vec(job(3), 1..22).prop_map(in_order));
     let park = prop_oneof![
         1 => [2u64..6, 2u64..6].prop_map(|has| {
             (true, vec![Machines { count: 1, has, speed: (1, 1), properties: vec![] }], vec![])
@@ -195,10 +219,11 @@ fn world(backfill: Backfill) -> impl Strategy<Value = World> {
         "chunk=4".parse().unwrap(),
     ]);
     (jobs, park, policy, placement, any::<bool>(), layout).prop_map(
-        move |(jobs, (is_pool, machines, queues), policy, placement, blocking, layout)| World {
+        move |((jobs, licences), (is_pool, machines, queues), policy, placement, blocking, layout)| World {
             machines,
             queues,
             jobs,
+            licences,
             is_pool,
             policy,
             placement,
@@ -213,8 +238,8 @@ fn world(backfill: Backfill) -> impl Strategy<Value = World> {
 fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
     let asked = prop::sample::select(vec![None, Some(4), Some(8), Some(30)]);
     let amounts = (prop::sample::select(vec![1u64, 2, 2, 4, 8, 12]), prop::sample::select(vec![0u64, 1, 2, 4]));
-    let job = (0u64..60, prop::sample::select(vec![0u64, 1, 4, 8, 20]), asked, 0usize..5, amounts).prop_map(
-        |(submit, run, asked, user, (cpu, mem))| Job {
+    let job = (0u64..60, prop::sample::select(vec![0u64, 1, 4, 8, 20]), asked, 0usize..5, amounts, licences())
+        .prop_map(|(submit, run, asked, user, (cpu, mem), licences)| Job {
             submit,
             run,
             asked,
@@ -224,21 +249,22 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
             nodes: None,
             requires: vec![],
             sizes: vec![],
-        },
-    );
+            licences,
+        });
     let machines = (1usize..10, prop::sample::select(vec![[2u64, 4], [4, 2], [4, 8]]), any::<bool>()).prop_map(
         |(count, has, fast)| Machines { count, has, speed: if fast { (2, 1) } else { (1, 1) }, properties: vec![] },
     );
-    let jobs = prop::collection::vec(job, 30..90).prop_map(in_order);
+    let jobs = with_licences(prop::collection::vec(job, 30..90).prop_map(in_order));
     let policy = prop::sample::select(vec!["fifo", "drf"]);
     let placement = prop::sample::select(PLACEMENTS.map(|p| p.1).to_vec());
     let layout =
         prop::sample::select(vec![Layout::Auto, Layout::Auto, "chunk=3".parse().unwrap(), "chunk=5".parse().unwrap()]);
     (jobs, prop::collection::vec(machines, 1..3), policy, placement, layout).prop_map(
-        move |(jobs, machines, policy, placement, layout)| World {
+        move |((jobs, licences), machines, policy, placement, layout)| World {
             machines,
             queues: vec![],
             jobs,
+            licences,
             is_pool: false,
             policy,
             placement,
@@ -286,11 +312,13 @@ fn the_last_chunk_of_a_job_is_as_small_as_what_is_left() {
         nodes: None,
         requires: vec![],
         sizes: vec![],
+        licences: [0, 0],
     };
     let world = World {
         machines: vec![Machines { count: 3, has: [4, 4], speed: (1, 1), properties: vec![] }],
         queues: vec![],
         jobs: vec![job(10), job(2), job(1)],
+        licences: [0, 0],
         is_pool: false,
         policy: "fifo",
         placement: Placement::FirstFit,
@@ -334,6 +362,8 @@ proptest! {
         if world.backfill == Backfill::Easy {
             // Where the chunks of such a head fit is found anew at each event, and more free capacity may be worse.
             world.jobs.iter_mut().for_each(|job| job.sizes.clear());
+            // Nor does it reserve licences.
+            world.jobs.iter_mut().for_each(|job| job.licences = [0, 0]);
         }
         let (_, found) = run(&world);
         let on = found.machines.as_ref().unwrap();

@@ -1,5 +1,6 @@
 //! The obvious program: lists gone through from end to end, everything computed anew each time.
 
+mod licences;
 mod planned;
 
 use evenhand_simulator::{Backfill, Layout, Passing, Placement, Rejection};
@@ -39,6 +40,8 @@ pub(crate) struct Job {
     pub(crate) requires: Vec<&'static str>,
     /// Chunks of several sizes: how many, and the CPUs and memory of each.
     pub(crate) sizes: Vec<(u32, [u64; 2])>,
+    /// How many of each licence it needs.
+    pub(crate) licences: [u64; 2],
 }
 
 #[derive(Clone, Debug)]
@@ -46,6 +49,8 @@ pub(crate) struct World {
     pub(crate) machines: Vec<Machines>,
     pub(crate) queues: Vec<QueueLimits>,
     pub(crate) jobs: Vec<Job>,
+    /// How many licences of each kind there are.
+    pub(crate) licences: [u64; 2],
     pub(crate) is_pool: bool,
     /// `fifo` or `drf`.
     pub(crate) policy: &'static str,
@@ -150,6 +155,7 @@ impl<'a> ReferenceModel<'a> {
                     _ => reference.without[i] = false,
                 }
             }
+            reference.found.refused[i] = reference.found.refused[i].or(reference.exceeds_licences(i));
         }
         reference
     }
@@ -401,13 +407,24 @@ impl<'a> ReferenceModel<'a> {
 
     /// Chunk by chunk.
     fn put(&self, i: usize, free: Vec<[u64; 2]>) -> Option<Vec<usize>> {
-        self.rules_of(i).into_iter().find_map(|rule| self.put_by(i, free.clone(), rule))
+        self.put_where(i, &free, |_| true)
     }
 
-    fn put_by(&self, i: usize, mut free: Vec<[u64; 2]>, rule: Placement) -> Option<Vec<usize>> {
+    /// The same on machines that may be used.
+    fn put_where(&self, i: usize, free: &[[u64; 2]], may: impl Fn(usize) -> bool) -> Option<Vec<usize>> {
+        self.rules_of(i).into_iter().find_map(|rule| self.put_by(i, free.to_vec(), rule, &may))
+    }
+
+    fn put_by(
+        &self,
+        i: usize,
+        mut free: Vec<[u64; 2]>,
+        rule: Placement,
+        may: impl Fn(usize) -> bool,
+    ) -> Option<Vec<usize>> {
         let mut on = Vec::new();
         for k in 0..self.chunks[i] {
-            let m = self.choose_machine(i, k, &free, rule, |_| true)?;
+            let m = self.choose_machine(i, k, &free, rule, &may)?;
             free[m] = minus(free[m], self.amounts(i, k));
             on.push(m);
         }
@@ -464,6 +481,9 @@ impl<'a> ReferenceModel<'a> {
 
     fn over_limit(&self, i: usize) -> bool {
         let job = &self.world.jobs[i];
+        if !self.reserves_licences() && self.lacks_licences(i) {
+            return true;
+        }
         let Some(limit) = self.rules(i).and_then(|q| q.max_user) else { return false };
         let same = |r: &&Runs| {
             let other = &self.world.jobs[r.job];
@@ -518,6 +538,7 @@ impl<'a> ReferenceModel<'a> {
     /// No machine is ever over-committed (or a subtraction here would have failed).
     fn check(&self) {
         assert_eq!(self.free().len(), self.has.len());
+        self.check_licences();
     }
 
     pub(crate) fn run(mut self) -> Found {
@@ -605,18 +626,26 @@ impl<'a> ReferenceModel<'a> {
             .collect()
     }
 
-    /// From, to, machine, amounts.
-    fn taken(&self, i: usize) -> Vec<(u64, u64, usize, [u64; 2])> {
-        let mut taken = Vec::new();
-        for r in &self.running {
-            taken.extend(r.on.iter().enumerate().map(|(k, &m)| (0, r.expected, m, self.amounts(r.job, k))));
-        }
+    /// Who holds something beside job `i`: from, to, job.
+    fn holders(&self, i: usize) -> Vec<(u64, u64, usize)> {
+        let mut holders: Vec<(u64, u64, usize)> = self.running.iter().map(|r| (0, r.expected, r.job)).collect();
         let protects = self.planned_settings().is_none_or(|settings| settings.passing != Passing::Any);
         for &w in self.waiting.iter().filter(|&&w| w != i && protects) {
             if let Some((start, on)) = &self.planned[w] {
                 let to = start + on.iter().map(|&m| self.expected_duration(w, m)).max().unwrap();
-                taken.extend(on.iter().enumerate().map(|(k, &m)| (*start, to, m, self.amounts(w, k))));
+                holders.push((*start, to, w));
             }
+        }
+        holders
+    }
+
+    /// From, to, machine, amounts.
+    fn taken(&self, i: usize) -> Vec<(u64, u64, usize, [u64; 2])> {
+        let mut taken = Vec::new();
+        for (from, to, job) in self.holders(i) {
+            let runs = self.running.iter().find(|r| r.job == job).map(|r| &r.on);
+            let on = runs.or(self.planned[job].as_ref().map(|(_, on)| on)).unwrap();
+            taken.extend(on.iter().enumerate().map(|(k, &m)| (from, to, m, self.amounts(job, k))));
         }
         taken
     }
@@ -628,7 +657,8 @@ impl<'a> ReferenceModel<'a> {
         times.sort_unstable();
         for t in times {
             let free = self.free_between(i, t, |m| t + self.expected_duration(i, m));
-            if let Some(on) = self.put(i, free) {
+            let has_licences = |m: usize| self.has_licences(i, t, t + self.expected_duration(i, m));
+            if let Some(on) = self.put_where(i, &free, has_licences) {
                 return (t, on);
             }
         }
