@@ -14,7 +14,7 @@ use super::site::Site;
 
 /// On no more machines than these each search looks at the profiles of the machines: few jobs that wait there are alike, and
 /// profiles are long. The model's machines are few, and both ways are compared with it.
-const FEW_MACHINES: usize = if cfg!(debug_assertions) { 6 } else { 256 };
+const FEW_MACHINES: usize = if cfg!(debug_assertions) { 6 } else { 64 };
 
 impl Plan {
     /// Releases what a job that finished before its estimate no longer needs.
