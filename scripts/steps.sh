@@ -9,7 +9,7 @@ declare -A TITLE=() KIND=() LANE=() LIMIT=() AFTER=() ON_REQUEST=()
 # define_step ID KIND LANE LIMIT AFTER TITLE
 # The step's function is ID with _ for -. LIMIT is in seconds. AFTER lists the steps that must have ended before it, with
 # commas; - for none. At most one step of a lane runs at a time; - for no lane. Kinds:
-#   build    compiles or computes: takes a core; at low priority if others may run beside it
+#   build    compiles or computes: takes a core; at low priority if others may run beside it, unless a timed step waits for it
 #   timed    has tests that measure time or shares: takes a core; one such step runs at a time
 #   alone    measures how processors are shared: takes all cores, and runs once all others that take a core have ended, so
 #            that no core waits for it
@@ -65,19 +65,22 @@ declare -A RESULT=() REASON=() WALL=() CPU=()
 # The process group of each step that runs now, and when it started.
 declare -A RUNNING=() STARTED=()
 
-# run_steps FOLDER ID…: runs these steps. At most as many run at once as there are cores (or JOBS), not counting waiting
-# ones. A failed step does not stop the others, but those that need it: one run shows everything that is wrong. FOLDER gets
-# their logs. Returns an error if a step failed. Not to be called in a condition: there bash ignores errexit, in steps too.
+# run_steps FOLDER ID…: runs these steps. At most JOBS run at once, not counting waiting ones; not set, one more than there
+# are cores, since a build has times in which it links one program or downloads something. A failed step does not stop the
+# others, but those that need it: one run shows everything that is wrong. FOLDER gets their logs. Returns an error if a step
+# failed. Not to be called in a condition: there bash ignores errexit, in steps too.
 run_steps() {
     LOGS=$1
     shift
     CHOSEN=("$@")
     BEGUN=$SECONDS
-    local id pending=("$@") left
+    local id pending=("$@") left cores
+    cores=$(nproc)
+    MOST_AT_ONCE=${JOBS:-$((cores == 1 ? 1 : cores + 1))}
     mkdir -p "$LOGS"
     # Where one step runs at a time, its output is shown as it comes; otherwise when the step ends, so that it is readable.
     LIVE=0
-    [ $# != 1 ] && [ "${JOBS:-$(nproc)}" != 1 ] || LIVE=1
+    [ $# != 1 ] && [ "$MOST_AT_ONCE" != 1 ] || LIVE=1
     trap 'stop_all; exit 130' INT TERM HUP
     while [ ${#pending[@]} != 0 ] || [ ${#RUNNING[@]} != 0 ]; do
         left=()
@@ -110,7 +113,7 @@ failed_requirement() {
 }
 
 may_start() {
-    local before other cores=0 jobs=${JOBS:-$(nproc)} chosen=" ${CHOSEN[*]} "
+    local before other counted=0 chosen=" ${CHOSEN[*]} "
     if [ "${KIND[$1]}" = alone ]; then
         for other in "${CHOSEN[@]}"; do
             [ "$other" = "$1" ] || [ "${KIND[$other]}" = waiting ] || [ -n "${RESULT[$other]:-}" ] ||
@@ -121,12 +124,12 @@ may_start() {
         [[ $chosen != *" $before "* ]] || [ -n "${RESULT[$before]:-}" ] || return 1
     done
     for other in "${!RUNNING[@]}"; do
-        [ "${KIND[$other]}" = waiting ] || cores=$((cores + 1))
+        [ "${KIND[$other]}" = waiting ] || counted=$((counted + 1))
         [ "${KIND[$other]} ${KIND[$1]}" != "timed timed" ] || return 1
         [ -z "${LANE[$1]}" ] || [ "${LANE[$other]}" != "${LANE[$1]}" ] || return 1
     done
-    [ "$jobs" != 1 ] || [ ${#RUNNING[@]} = 0 ] || return 1
-    [ "${KIND[$1]}" = waiting ] || [ "$cores" -lt "$jobs" ]
+    [ "$MOST_AT_ONCE" != 1 ] || [ ${#RUNNING[@]} = 0 ] || return 1
+    [ "${KIND[$1]}" = waiting ] || [ "$counted" -lt "$MOST_AT_ONCE" ]
 }
 
 start_step() {
@@ -146,6 +149,15 @@ start_step() {
     set +m
 }
 
+# timed_step_waits_for ID: of timed steps one runs at a time, so the first is to start early.
+timed_step_waits_for() {
+    local other
+    for other in "${CHOSEN[@]}"; do
+        [ "${KIND[$other]}" != timed ] || [[ " ${AFTER[$other]} " != *" $1 "* ]] || return 0
+    done
+    return 1
+}
+
 # perform ID: runs the step's function in a subshell that stops at the first error, with the programs that the table lists
 # for it and no others.
 perform() (
@@ -154,7 +166,7 @@ perform() (
     exec </dev/null
     # shellcheck disable=SC2064
     trap "times >$(printf %q "$LOGS/$1.times")" EXIT
-    [ "${KIND[$1]}" != build ] || [ "$LIVE" = 1 ] || renice -n 10 -p "$BASHPID" >/dev/null
+    [ "${KIND[$1]}" != build ] || [ "$LIVE" = 1 ] || timed_step_waits_for "$1" || renice -n 10 -p "$BASHPID" >/dev/null
     lacking=$(programs_lacking "$1")
     [ -z "$lacking" ] || { missing "these programs are not here and cannot be installed: $lacking"; exit; }
     programs_path "$1" "$work/path/$1"

@@ -142,6 +142,17 @@ alone=${timed//timed/alone}
 holds "of such steps one runs at a time" check "$alone" 4 one two
 lane=${timed//timed -/build x}
 holds "and so do those of one lane" check "$lane" 4 one two
+priorities='
+define_step one   build   - 20 -         "One"
+define_step two   build   - 20 -         "Two"
+define_step three timed   - 20 two       "Three"
+define_step four  waiting - 20 one,three "Four"
+one() { nice >"$work/one"; }
+two() { nice >"$work/two"; }
+three() { true; }
+four() { test "$(cat "$work/one") $(cat "$work/two")" = "$(($(nice) + 10)) $(nice)"; }
+'
+holds "a build has low priority, unless a timed step waits for it" check "$priorities" 2 one two three four
 holds "and all steps with JOBS=1" check "$two" 1 second
 says "which show their output as it comes" '^== The first$'
 
