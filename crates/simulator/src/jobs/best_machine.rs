@@ -2,8 +2,8 @@
 
 use super::availability_profile::Profile;
 use super::kind::Kind;
-use super::machine_state::Placements;
 use super::placement::{Placement, Scores};
+use super::placements::Placements;
 use super::site::Site;
 
 /// The machine on which a job of one chunk can start first; of several the rule's choice.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::availability_profile::Profile;
 use super::free_totals::Window;
 use super::kind::Kind;
-use super::machine_state::Placements;
+use super::placements::Placements;
 use super::release_log::ReleaseLog;
 use super::reservation_plan::{Earlier, Plan, Reservation, is_of_equal_chunks};
 use super::shortfall::Shortfall;

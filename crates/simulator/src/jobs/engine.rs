@@ -7,8 +7,9 @@ use evenhand_policies::{Job, Policy};
 
 use super::job_limits::HeldOfLimits;
 use super::kind::Kind;
-use super::machine_state::{MachineState, Placements, Running};
+use super::machine_state::{MachineState, Running};
 use super::pending_jobs::{NO_ROW, PendingJobs};
+use super::placements::Placements;
 use super::planned_settings::PlannedBackfill;
 use super::prepared_jobs::Jobs;
 use super::reservation_plan::Plan;

@@ -1,6 +1,9 @@
 //! A segment tree over the free capacity of machines: finds the next machine on which a chunk fits.
 
+use std::ops::Range;
+
 use super::kind::fits;
+use super::placements::Run;
 use super::site::Site;
 
 /// A tree of maxima over the machines' free amounts.
@@ -15,8 +18,9 @@ pub(crate) struct FreeCapacityTree {
     /// Index of the first leaf: the number of machines rounded up to a power of two.
     leaves: usize,
     nodes: Vec<u64>,
-    /// Nodes above changed leaves while several change together.
-    changed: Vec<u32>,
+    /// Nodes above changed leaves while several change together, and those above them.
+    changed: Vec<Range<u32>>,
+    above: Vec<Range<u32>>,
 }
 
 impl FreeCapacityTree {
@@ -24,8 +28,8 @@ impl FreeCapacityTree {
     pub(crate) fn new(site: &Site, width: usize) -> FreeCapacityTree {
         let machines = site.len();
         let leaves = machines.next_power_of_two();
-        let mut tree =
-            FreeCapacityTree { width, machines, leaves, nodes: vec![0; 2 * leaves * width], changed: Vec::new() };
+        let nodes = vec![0; 2 * leaves * width];
+        let mut tree = FreeCapacityTree { width, machines, leaves, nodes, changed: Vec::new(), above: Vec::new() };
         for group in &site.groups {
             for m in group.first..group.first + group.count {
                 let at = (leaves + m as usize) * width;
@@ -67,34 +71,42 @@ impl FreeCapacityTree {
     /// side share their way up.
     pub(crate) fn change_all(
         &mut self,
-        held: impl Iterator<Item = (u32, u32)>,
+        held: impl Iterator<Item = Run>,
         chunk: &[u64],
         change: impl Fn(u64, u64) -> u64,
     ) {
         let mut changed = std::mem::take(&mut self.changed);
         changed.clear();
-        for (machine, copies) in held {
-            let leaf = self.leaves + machine as usize;
-            let free = &mut self.nodes[leaf * self.width..][..self.width];
-            free.iter_mut().zip(chunk).for_each(|(f, c)| *f = change(*f, c * u64::from(copies)));
-            let above = (leaf / 2) as u32;
-            if changed.last() != Some(&above) {
-                changed.push(above);
+        let add = |changed: &mut Vec<Range<u32>>, nodes: Range<u32>| match changed.last_mut() {
+            Some(last) if last.start <= nodes.start && nodes.start <= last.end => last.end = last.end.max(nodes.end),
+            _ => changed.push(nodes),
+        };
+        for run in held {
+            let first = self.leaves + run.machine as usize;
+            let leaves = &mut self.nodes[first * self.width..][..run.machines as usize * self.width];
+            match chunk {
+                [amount] => {
+                    let amount = amount * u64::from(run.chunks);
+                    leaves.iter_mut().for_each(|free| *free = change(*free, amount));
+                }
+                _ => leaves.chunks_exact_mut(self.width).for_each(|free| {
+                    free.iter_mut().zip(chunk).for_each(|(f, c)| *f = change(*f, c * u64::from(run.chunks)));
+                }),
             }
+            let last = first + run.machines as usize - 1;
+            add(&mut changed, (first / 2) as u32..(last / 2) as u32 + 1);
         }
-        while changed.first().is_some_and(|node| *node > 0) {
-            let mut kept = 0;
-            for at in 0..changed.len() {
-                let node = changed[at];
-                let above = node / 2;
-                if self.raise(node as usize) && (kept == 0 || changed[kept - 1] != above) {
-                    changed[kept] = above;
-                    kept += 1;
+        let mut above = std::mem::take(&mut self.above);
+        while changed.first().is_some_and(|nodes| nodes.start > 0) {
+            above.clear();
+            for node in changed.drain(..).flatten() {
+                if self.raise(node as usize) {
+                    add(&mut above, node / 2..node / 2 + 1);
                 }
             }
-            changed.truncate(kept);
+            std::mem::swap(&mut changed, &mut above);
         }
-        self.changed = changed;
+        (self.changed, self.above) = (changed, above);
     }
 
     fn climb(&mut self, machine: u32) {
@@ -154,6 +166,7 @@ impl FreeCapacityTree {
 
 #[cfg(test)]
 mod tests {
+    use super::super::placements::runs_of;
     use super::*;
     use evenhand_model::{Cluster, MachineGroup, Rational, Resource, ResourceQuantity};
     use proptest::prelude::*;
@@ -206,7 +219,7 @@ mod tests {
                     several.iter().map(|m| m % machines).filter(|&m| fits(&chunk, &plain[m as usize])).map(|m| (m, 1)).collect();
                 let several: Vec<(u32, u32)> =
                     several.iter().enumerate().filter(|(i, held)| !several[..*i].contains(held)).map(|(_, held)| *held).collect();
-                tree.change_all(several.iter().copied(), &chunk, |free, amount| free - amount);
+                tree.change_all(runs_of(several.iter().copied()), &chunk, |free, amount| free - amount);
                 several.iter().for_each(|(m, _)| (0..2).for_each(|r| plain[*m as usize][r] -= chunk[r]));
             }
             (0..machines).for_each(|m| assert_eq!(tree.of(m), plain[m as usize]));

@@ -3,8 +3,8 @@
 use super::free_capacity_tree::FreeCapacityTree;
 use super::kind::{Kind, copies, fits};
 use super::machine_classes::MachineClasses;
-use super::machine_state::Placements;
 use super::placement::{Placement, Scores};
+use super::placements::{Placements, Run, runs_of};
 use super::site::Site;
 use super::uneven_chunks;
 
@@ -58,7 +58,7 @@ impl FreeMachines {
     pub(crate) fn take_job(&mut self, kind: &Kind, held: &Placements) {
         match held.only() {
             Some((machine, chunks)) => self.take(machine, &kind.chunk, chunks),
-            None => self.take_all(held.iter(), &kind.chunk),
+            None => self.take_all(held.runs(), &kind.chunk),
         }
         if let Some((machine, chunk)) = held.last.zip(kind.last.as_deref()) {
             self.take(machine, chunk, 1);
@@ -70,7 +70,7 @@ impl FreeMachines {
     pub(crate) fn give_job(&mut self, kind: &Kind, held: &Placements) {
         match held.only() {
             Some((machine, chunks)) => self.give(machine, &kind.chunk, chunks),
-            None => self.give_all(held.iter(), &kind.chunk),
+            None => self.give_all(held.runs(), &kind.chunk),
         }
         if let Some((machine, chunk)) = held.last.zip(kind.last.as_deref()) {
             self.give(machine, chunk, 1);
@@ -79,21 +79,16 @@ impl FreeMachines {
     }
 
     /// Takes as many chunks of each machine as `held` says.
-    pub(crate) fn take_all(&mut self, held: impl Iterator<Item = (u32, u32)> + Clone, chunk: &[u64]) {
+    pub(crate) fn take_all(&mut self, held: impl Iterator<Item = Run> + Clone, chunk: &[u64]) {
         self.change_all(held, chunk, |free, amount| free - amount);
     }
 
     /// Gives as many chunks back to each machine as `held` says.
-    pub(crate) fn give_all(&mut self, held: impl Iterator<Item = (u32, u32)> + Clone, chunk: &[u64]) {
+    pub(crate) fn give_all(&mut self, held: impl Iterator<Item = Run> + Clone, chunk: &[u64]) {
         self.change_all(held, chunk, |free, amount| free + amount);
     }
 
-    fn change_all(
-        &mut self,
-        held: impl Iterator<Item = (u32, u32)> + Clone,
-        chunk: &[u64],
-        change: impl Fn(u64, u64) -> u64,
-    ) {
+    fn change_all(&mut self, held: impl Iterator<Item = Run> + Clone, chunk: &[u64], change: impl Fn(u64, u64) -> u64) {
         self.tree.change_all(held.clone(), chunk, change);
         if let Some(classes) = &mut self.classes {
             classes.update_all(held, |machine| self.tree.of(machine));
@@ -147,8 +142,10 @@ impl FreeMachines {
         {
             let limited = |machine: u32| (limit.limits)(site.group_of(machine));
             match kind.groups.iter().all(|group| (limit.limits)(usize::from(*group))) {
-                true => limit.later.take_all(held.iter(), &kind.chunk),
-                false => limit.later.take_all(held.iter().filter(|(machine, _)| limited(*machine)), &kind.chunk),
+                true => limit.later.take_all(held.runs(), &kind.chunk),
+                false => {
+                    limit.later.take_all(runs_of(held.iter().filter(|(machine, _)| limited(*machine))), &kind.chunk)
+                }
             }
             if let Some((machine, chunk)) = held.last.filter(|last| limited(*last)).zip(kind.last.as_deref()) {
                 limit.later.take(machine, chunk, 1);
@@ -231,30 +228,30 @@ impl FreeMachines {
             let group = &site.groups[usize::from(number)];
             let later = limit.as_ref().filter(|limit| (limit.limits)(usize::from(number))).map(|limit| &*limit.later);
             let (mut from, to) = (group.first, group.first + group.count);
-            // Machines side by side mostly have equally much free.
-            let mut last: Option<(&[u64], u128)> = None;
             while let Some(machine) = self.tree.next(from, to, &kind.chunk) {
                 from = machine + 1;
-                let later = later.map(|later| later.of(machine));
-                if later.is_some_and(|free| !fits(&kind.chunk, free)) {
+                let free = self.of(machine);
+                let free_later = later.map(|later| later.of(machine));
+                if free_later.is_some_and(|free| !fits(&kind.chunk, free)) {
+                    let next = later.and_then(|later| later.next(from, to, &kind.chunk));
+                    from = next.unwrap_or(to);
                     continue;
                 }
-                let chunks = match left {
-                    1 => 1,
-                    _ => {
-                        let free = self.of(machine);
-                        let now = last
-                            .filter(|last| last.0.iter().eq(free))
-                            .map_or_else(|| copies(&kind.chunk, free), |last| last.1);
-                        last = Some((free, now));
-                        later
-                            .filter(|later| later.iter().ne(free))
-                            .map_or(now, |free| copies(&kind.chunk, free).min(now))
-                    }
+                let now = if left == 1 { 1 } else { copies(&kind.chunk, free) };
+                let fitting = match free_later.filter(|later| left > 1 && !is_same(later, free)) {
+                    Some(free) => copies(&kind.chunk, free).min(now),
+                    None => now,
                 };
-                let chunks = chunks.min(u128::from(left)) as u32;
-                held.add(machine, chunks);
-                left -= chunks;
+                let chunks = fitting.min(u128::from(left)) as u32;
+                // Machines side by side mostly have equally much free.
+                let is_alike = |m: &u32| {
+                    let later = later.zip(free_later);
+                    is_same(self.of(*m), free) && later.is_none_or(|(later, free)| is_same(later.of(*m), free))
+                };
+                let more = (from..to).take((left / chunks) as usize - 1).take_while(is_alike).count() as u32;
+                from += more;
+                held.add_run(Run { machine, machines: 1 + more, chunks });
+                left -= chunks * (1 + more);
                 if left == 0 {
                     return Some(held);
                 }
@@ -262,4 +259,9 @@ impl FreeMachines {
         }
         None
     }
+}
+
+/// Amounts one by one: there are one or two, and a call costs more.
+fn is_same(a: &[u64], b: &[u64]) -> bool {
+    a.iter().eq(b)
 }

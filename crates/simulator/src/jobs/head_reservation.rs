@@ -6,6 +6,7 @@ use super::free_machines::FreeMachines;
 use super::kind::{Kind, copies};
 use super::machine_state::Running;
 use super::placement::Placement;
+use super::placements::runs_of;
 use super::site::Site;
 
 /// How many changes, beside one for each running job, are remembered before the reservation is rather made anew.
@@ -132,7 +133,7 @@ impl HeadReservation {
         }
         if let Some(old) = self.head.take() {
             let old = &kinds[old as usize];
-            self.extra.give_all(self.held.iter().copied(), &old.chunk);
+            self.extra.give_all(runs_of(self.held.iter().copied()), &old.chunk);
             if let Some((machine, chunk)) = self.last.take().zip(old.last.as_deref()) {
                 self.extra.give(machine, chunk, 1);
             }

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::chunk_choice;
 use super::kind::{Kind, copies, fits};
 use super::machine_set::MachineSet;
-use super::machine_state::Placements;
 use super::occupied_classes::{NOWHERE, OccupiedClasses};
 use super::placement::{Placement, Scores};
+use super::placements::{Placements, Run};
 use super::site::Site;
 
 /// Marks an empty place of the table of classes.
@@ -186,30 +186,39 @@ impl MachineClasses {
 
     /// Notes what is now free on several machines, of each of which as many chunks as `held` says have been taken, or
     /// given back. Machines of one class of which equally much is taken remain of one class, which is looked up once.
-    pub(crate) fn update_all<'a>(&mut self, held: impl Iterator<Item = (u32, u32)>, free: impl Fn(u32) -> &'a [u64]) {
+    pub(crate) fn update_all<'a>(&mut self, held: impl Iterator<Item = Run>, free: impl Fn(u32) -> &'a [u64]) {
         let is_first_fit = self.scores.rule == Placement::FirstFit;
-        // Machines side by side that move alike, and their classes before and after.
-        let (mut run, mut old, mut new, mut alike) = (0, EMPTY, EMPTY, 0);
-        for (machine, chunks) in held {
-            let class = self.class_of[machine as usize];
-            if (class, chunks) != (old, alike) || run == 0 {
-                self.move_run(old, new, run);
-                (run, old, alike) = (0, class, chunks);
-                new = self.class(self.classes[old as usize].group, free(machine));
-            }
-            run += 1;
-            self.class_of[machine as usize] = new;
-            if !is_first_fit && new != old {
-                self.classes[old as usize].members.remove(machine);
-                self.classes[new as usize].members.insert(machine, self.machines);
+        // Machines that move alike, and their classes before and after.
+        let (mut moved, mut old, mut new, mut alike) = (0, EMPTY, EMPTY, 0);
+        for run in held {
+            let mut from = run.machine;
+            while from < run.end() {
+                let class = self.class_of[from as usize];
+                if (class, run.chunks) != (old, alike) || moved == 0 {
+                    self.move_machines(old, new, moved);
+                    (moved, old, alike) = (0, class, run.chunks);
+                    new = self.class(self.classes[old as usize].group, free(from));
+                }
+                let of_run = &mut self.class_of[from as usize..run.end() as usize];
+                let of_class = of_run.iter().position(|other| *other != class).unwrap_or(of_run.len());
+                of_run[..of_class].fill(new);
+                let of_class = of_class as u32;
+                if !is_first_fit && new != old {
+                    for machine in from..from + of_class {
+                        self.classes[old as usize].members.remove(machine);
+                        self.classes[new as usize].members.insert(machine, self.machines);
+                    }
+                }
+                moved += of_class;
+                from += of_class;
             }
         }
-        self.move_run(old, new, run);
+        self.move_machines(old, new, moved);
         self.drop_idle();
     }
 
     /// Counts machines that have moved from one class to another.
-    fn move_run(&mut self, old: u32, new: u32, machines: u32) {
+    fn move_machines(&mut self, old: u32, new: u32, machines: u32) {
         if machines > 0 && old != new {
             self.count_out(old, machines);
             self.count_in(new, machines);

@@ -6,86 +6,8 @@ use super::free_machines::{FreeMachines, Limit};
 use super::head_reservation::{HeadReservation, RunningJobs};
 use super::kind::{Kind, copies, fits};
 use super::placement::Placement;
+use super::placements::Placements;
 use super::site::Site;
-
-/// Which machines hold how many chunks of a job.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Placements {
-    first: (u32, u32),
-    more: Vec<(u32, u32)>,
-    /// Where the job's last chunk is, if it is smaller than the others; it is not among them.
-    pub(crate) last: Option<u32>,
-    /// The chunks of further sizes: size, machine and number.
-    pub(crate) of_sizes: Vec<(u16, u32, u32)>,
-}
-
-impl Placements {
-    /// Adds a chunk of a size.
-    pub(crate) fn add_of_size(&mut self, size: u16, machine: u32) {
-        if size == 0 {
-            return self.add(machine, 1);
-        }
-        match self.of_sizes.iter_mut().find(|found| (found.0, found.1) == (size, machine)) {
-            Some(found) => found.2 += 1,
-            None => self.of_sizes.push((size, machine, 1)),
-        }
-    }
-
-    pub(crate) fn add(&mut self, machine: u32, chunks: u32) {
-        match (&mut self.first, self.more.last_mut()) {
-            (first, _) if first.1 == 0 => *first = (machine, chunks),
-            (first, None) if first.0 == machine => first.1 += chunks,
-            (_, Some(last)) if last.0 == machine => last.1 += chunks,
-            _ => self.more.push((machine, chunks)),
-        }
-    }
-
-    /// Makes one entry of all those of a machine.
-    pub(crate) fn merge(&mut self) {
-        if self.iter().is_sorted_by(|(a, _), (b, _)| a < b) {
-            return;
-        }
-        let mut all: Vec<(u32, u32)> = self.iter().collect();
-        // They come in runs of ascending machines, which this sort merges.
-        all.sort();
-        let of_sizes = std::mem::take(&mut self.of_sizes);
-        *self = Placements { last: self.last, of_sizes, ..Placements::default() };
-        all.into_iter().for_each(|(machine, chunks)| self.add(machine, chunks));
-    }
-
-    /// The machine that holds all of the equal chunks, and how many; `None` if there are several.
-    pub(crate) fn only(&self) -> Option<(u32, u32)> {
-        self.more.is_empty().then_some(self.first)
-    }
-
-    /// Each machine once.
-    pub(crate) fn machines(&self) -> impl Iterator<Item = u32> + '_ {
-        let is_new = |other: &u32| self.iter().all(|(machine, _)| machine != *other);
-        let of_sizes = self.of_sizes.iter().enumerate().filter(move |(at, (_, machine, _))| {
-            is_new(machine) && self.of_sizes[..*at].iter().all(|(_, before, _)| before != machine)
-        });
-        let of_sizes = of_sizes.map(|(_, (_, machine, _))| *machine);
-        self.iter().map(|(machine, _)| machine).chain(self.last.filter(is_new)).chain(of_sizes)
-    }
-
-    /// The chunks of a job of this kind: machine, number, and what each holds.
-    pub(crate) fn chunks<'k>(&self, kind: &'k Kind) -> impl Iterator<Item = (u32, u32, &'k [u64])> {
-        let equal = self.iter().map(|(machine, chunks)| (machine, chunks, kind.chunk.as_slice()));
-        equal.chain(self.other_chunks(kind))
-    }
-
-    /// The same for those that are not among the equal chunks.
-    pub(crate) fn other_chunks<'k>(&self, kind: &'k Kind) -> impl Iterator<Item = (u32, u32, &'k [u64])> {
-        let last = self.last.zip(kind.last.as_deref()).map(|(machine, chunk)| (machine, 1, chunk));
-        let of_sizes = self.of_sizes.iter().map(|&(size, machine, chunks)| (machine, chunks, kind.of_size(size)));
-        last.into_iter().chain(of_sizes)
-    }
-
-    /// Machines and numbers of the equal chunks.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + Clone + '_ {
-        std::iter::once(self.first).filter(|f| f.1 > 0).chain(self.more.iter().copied())
-    }
-}
 
 /// A job that runs.
 #[derive(Clone, Debug, Default)]
@@ -256,14 +178,14 @@ impl<'a> MachineState<'a> {
                 let group = &self.site.groups[usize::from(g)];
                 let in_time = guard.finishes_in_time(self.site, usize::from(g));
                 let (mut from, to) = (group.first, group.first + group.count);
-                if !in_time && reservation.extra.next(from, to, &kind.chunk).is_none() {
-                    return false;
+                if !in_time {
+                    from = reservation.extra.next(from, to, &kind.chunk).unwrap_or(to);
                 }
                 while let Some(machine) = self.free.next(from, to, &kind.chunk) {
                     if in_time || fits(&kind.chunk, reservation.extra.of(machine)) {
                         return true;
                     }
-                    from = machine + 1;
+                    from = reservation.extra.next(machine + 1, to, &kind.chunk).unwrap_or(to);
                 }
                 false
             });
@@ -298,8 +220,18 @@ impl<'a> MachineState<'a> {
             self.contested_is_current = true;
             self.contested.clear();
             let contested = &mut self.contested;
+            // Most of the machines are full now, and then nothing is withheld on them.
+            let mut full = None;
             let mut add = |machine: u32| {
-                let (now, later) = (now.of(machine), later.of(machine));
+                let at = now.of(machine);
+                if full == Some(at) {
+                    return;
+                }
+                if now.free_of(at).iter().all(|free| *free == 0) {
+                    full = Some(at);
+                    return;
+                }
+                let (now, later) = (at, later.of(machine));
                 match contested.last_mut() {
                     Some(last) if (last.now, last.later) == (now, later) => last.machines += 1,
                     _ => contested.push(Contested { now, later, machines: 1 }),
@@ -327,7 +259,10 @@ impl<'a> MachineState<'a> {
 
     /// The run time of a job on its machines: that of the slowest of them.
     pub(crate) fn scaled(&self, held: &Placements, span: u64) -> u64 {
-        held.machines().map(|m| self.site.groups[self.site.group_of(m)].scale(span)).max().unwrap_or(span)
+        let scaled = |group: usize| self.site.groups[group].scale(span);
+        let of_runs = held.runs().flat_map(|run| self.site.group_of(run.machine)..=self.site.group_of(run.end() - 1));
+        let of_others = held.other_machines().map(|machine| self.site.group_of(machine));
+        of_runs.chain(of_others).map(scaled).max().unwrap_or(span)
     }
 
     /// The expected run time of a job on its machines; a job of several chunks counts as on the

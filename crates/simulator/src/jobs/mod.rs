@@ -28,6 +28,7 @@ mod occupied_classes;
 mod pending_jobs;
 mod pending_kinds;
 mod placement;
+mod placements;
 mod planned_backfill;
 mod planned_settings;
 mod prepared_jobs;

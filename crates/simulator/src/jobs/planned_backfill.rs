@@ -7,8 +7,8 @@ use evenhand_policies::Policy;
 
 use super::engine::Engine;
 use super::kind::Kind;
-use super::machine_state::Placements;
 use super::pending_jobs::{Entry, NO_ROW};
+use super::placements::Placements;
 use super::planned_settings::{
     BackfillOrder, Events, Passing, PlanReservations, PlannedBackfill, PlannedLength, Reserve, ReservedStart,
 };

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::job_limits::Limit;
 use super::kind::Kind;
-use super::machine_state::Placements;
+use super::placements::Placements;
 
 /// Machines of one kind. The machines of a site are numbered through, group by group.
 #[derive(Clone, Debug, PartialEq)]

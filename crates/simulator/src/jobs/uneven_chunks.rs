@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use super::kind::{Kind, fits};
-use super::machine_state::Placements;
 use super::placement::{Placement, Scores};
+use super::placements::Placements;
 use super::site::Site;
 
 /// What is free on machines, and where less may be used, what is free later.

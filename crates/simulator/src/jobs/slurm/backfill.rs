@@ -6,7 +6,7 @@ use std::rc::Rc;
 use evenhand_model::Time;
 use evenhand_policies::Policy;
 
-use super::super::machine_state::Placements;
+use super::super::placements::Placements;
 use super::engine::{Engine, user_and_account};
 use super::node_set::{NodeSet, SparseNodes};
 use super::node_space::{NodeSpace, TooFew};

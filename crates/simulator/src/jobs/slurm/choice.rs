@@ -7,7 +7,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::super::kind::Kind;
-use super::super::machine_state::Placements;
+use super::super::placements::Placements;
 
 /// Consecutive nodes on each of which equally much of a job may fit.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use evenhand_model::{Detail, Workload};
 
-use super::super::machine_state::Placements;
+use super::super::placements::Placements;
 use super::super::site::{Closed, Site};
 use super::engine::SECOND;
 use super::node_set::NodeSet;

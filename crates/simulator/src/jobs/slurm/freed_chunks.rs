@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::super::kind::Kind;
-use super::super::machine_state::Placements;
+use super::super::placements::Placements;
 use super::choice::{Choice, Stretch};
 use super::engine::Engine;
 use super::node_set::{NodeSet, SparseNodes, bits, words};

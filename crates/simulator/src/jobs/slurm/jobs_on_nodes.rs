@@ -1,6 +1,6 @@
 //! Which running jobs have chunks on which node, and on which nodes that has changed.
 
-use super::super::machine_state::Placements;
+use super::super::placements::Placements;
 use super::node_set::{NodeSet, SparseNodes};
 
 /// So many changes a node are kept, on average.

@@ -1,7 +1,7 @@
 //! The nodes' free amounts (select/cons_tres and select/linear).
 
 use super::super::kind::{Kind, copies};
-use super::super::machine_state::Placements;
+use super::super::placements::Placements;
 use super::super::site::{Group, Site};
 use super::choice::{Choice, Stretch};
 use super::node_set::NodeSet;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::super::kind::Kind;
-use super::super::machine_state::Placements;
+use super::super::placements::Placements;
 use super::engine::{Engine, SECOND};
 use super::freed_chunks::FreedChunks;
 use super::node_set::{NodeSet, SparseNodes};

@@ -5,7 +5,7 @@ use std::cmp::{Ordering, Reverse};
 use evenhand_model::{Detail, NO_TIME, PreemptMode, Span, Time, Workload};
 
 use super::super::kind::Kind;
-use super::super::machine_state::Placements;
+use super::super::placements::Placements;
 use super::super::site::{Preemptable, Site};
 use super::engine::{Engine, SECOND};
 use super::node_set::NodeSet;

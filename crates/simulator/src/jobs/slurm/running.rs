@@ -6,7 +6,7 @@ use evenhand_model::{Amount, PreemptMode, Span, Time};
 use evenhand_policies::{Job, Policy};
 
 use super::super::Assignment;
-use super::super::machine_state::Placements;
+use super::super::placements::Placements;
 use super::charges::ChargedJob;
 use super::engine::{Engine, SECOND};
 use super::queue::Order;

@@ -6,7 +6,7 @@
 //! counts no memory, the whole node is.
 
 use super::super::kind::Kind;
-use super::super::machine_state::Placements;
+use super::super::placements::Placements;
 use super::nodes::Nodes;
 
 impl Nodes<'_> {

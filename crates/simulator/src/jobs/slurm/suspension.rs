@@ -9,7 +9,7 @@ use std::cmp::{Ordering, Reverse};
 use evenhand_model::{NO_TIME, PreemptMode, Time};
 
 use super::super::kind::Kind;
-use super::super::machine_state::Placements;
+use super::super::placements::Placements;
 use super::engine::Engine;
 use super::node_set::NodeSet;
 use super::nodes::Nodes;
