@@ -6,7 +6,7 @@ use super::free_machines::FreeMachines;
 use super::kind::{Kind, copies};
 use super::machine_state::Running;
 use super::placement::Placement;
-use super::placements::runs_of;
+use super::placements::AscendingRuns;
 use super::site::Site;
 
 /// How many changes, beside one for each running job, are remembered before the reservation is rather made anew.
@@ -27,8 +27,8 @@ pub(crate) struct HeadReservation {
     pub(crate) extra: FreeMachines,
     /// The kind of the head.
     head: Option<u32>,
-    /// Where the head starts: machines, ascending, and how many equal chunks on each.
-    held: Vec<(u32, u32)>,
+    /// Where the equal chunks of the head start.
+    held: AscendingRuns,
     /// Where its last chunk starts, if it is smaller.
     last: Option<u32>,
     /// Where its chunks of further sizes start.
@@ -65,7 +65,7 @@ impl HeadReservation {
             shadow: 0,
             extra: free.clone(),
             head: None,
-            held: Vec::new(),
+            held: AscendingRuns::default(),
             last: None,
             of_sizes: Vec::new(),
             lacking: 0,
@@ -77,16 +77,16 @@ impl HeadReservation {
 
     /// The machines on which the head starts, each once.
     pub(crate) fn machines(&self) -> impl Iterator<Item = u32> + '_ {
-        let is_new = |last: &u32| self.held.iter().all(|(machine, _)| machine != last);
+        let is_new = |machine: &u32| !self.held.has(*machine);
         let of_sizes = self.of_sizes.iter().enumerate().filter(move |(at, (_, machine, _))| {
             is_new(machine) && self.of_sizes[..*at].iter().all(|(_, before, _)| before != machine)
         });
         let of_sizes = of_sizes.map(|(_, (_, machine, _))| *machine);
-        self.held.iter().map(|(machine, _)| *machine).chain(self.last.filter(is_new)).chain(of_sizes)
+        self.held.machines().chain(self.last.filter(is_new)).chain(of_sizes)
     }
 
     /// The machines with equal chunks of the head, ascending, if it has no others.
-    pub(crate) fn machines_of_equal_chunks(&self) -> Option<&[(u32, u32)]> {
+    pub(crate) fn machines_of_equal_chunks(&self) -> Option<&AscendingRuns> {
         (self.last.is_none() && self.of_sizes.is_empty()).then_some(&self.held)
     }
 
@@ -133,14 +133,13 @@ impl HeadReservation {
         }
         if let Some(old) = self.head.take() {
             let old = &kinds[old as usize];
-            self.extra.give_all(runs_of(self.held.iter().copied()), &old.chunk);
+            self.extra.give_all(std::mem::take(&mut self.held).runs(), &old.chunk);
             if let Some((machine, chunk)) = self.last.take().zip(old.last.as_deref()) {
                 self.extra.give(machine, chunk, 1);
             }
             for (size, machine, chunks) in std::mem::take(&mut self.of_sizes) {
                 self.extra.give(machine, old.of_size(size), chunks);
             }
-            self.held.clear();
         }
         self.is_stale = false;
         let may_be_earlier = !is_same || self.lacking == 0 || !self.finishes.is_empty();
@@ -158,7 +157,7 @@ impl HeadReservation {
         }
         // Where the head does not fit on empty machines it would have been refused.
         let held = self.extra.place(jobs.site, kind, &mut None).unwrap_or_default();
-        self.held = held.iter().collect();
+        self.held = AscendingRuns::from(&held);
         self.last = held.last;
         self.of_sizes = held.of_sizes;
         self.head = Some(head);
@@ -198,22 +197,16 @@ impl HeadReservation {
 
     /// Moves the head's last chunks to a machine before them on which they now fit.
     fn fill_from_last(&mut self, machine: u32, head: &Kind, jobs: &RunningJobs<'_>) {
-        while let Some((last, chunks)) = self.held.last_mut().filter(|(last, _)| *last > machine) {
+        while let Some((last, chunks)) = self.held.last().filter(|(last, _)| *last > machine) {
             let counts = self.extra.fits_on(machine, &head.chunk) && may_use(head, machine, jobs.site);
             if !counts {
                 return;
             }
-            let moved = copies(&head.chunk, self.extra.of(machine)).min(u128::from(*chunks)) as u32;
-            self.extra.give(*last, &head.chunk, moved);
+            let moved = copies(&head.chunk, self.extra.of(machine)).min(u128::from(chunks)) as u32;
+            self.extra.give(last, &head.chunk, moved);
             self.extra.take(machine, &head.chunk, moved);
-            *chunks -= moved;
-            if *chunks == 0 {
-                self.held.pop();
-            }
-            match self.held.binary_search_by_key(&machine, |h| h.0) {
-                Ok(at) => self.held[at].1 += moved,
-                Err(at) => self.held.insert(at, (machine, moved)),
-            }
+            self.held.remove_from_last(moved);
+            self.held.add(machine, moved);
         }
     }
 

@@ -75,6 +75,11 @@ impl MachineClasses {
         self.class_of[machine as usize]
     }
 
+    /// The classes of the machines of a run.
+    pub(crate) fn of_run(&self, run: Run) -> &[u32] {
+        &self.class_of[run.machine as usize..run.end() as usize]
+    }
+
     /// The group of the machines of a class.
     pub(crate) fn group_of(&self, class: u32) -> u16 {
         self.classes[class as usize].group

@@ -220,26 +220,15 @@ impl<'a> MachineState<'a> {
             self.contested_is_current = true;
             self.contested.clear();
             let contested = &mut self.contested;
-            // Most of the machines are full now, and then nothing is withheld on them.
-            let mut full = None;
-            let mut add = |machine: u32| {
-                let at = now.of(machine);
-                if full == Some(at) {
-                    return;
-                }
-                if now.free_of(at).iter().all(|free| *free == 0) {
-                    full = Some(at);
-                    return;
-                }
-                let (now, later) = (at, later.of(machine));
-                match contested.last_mut() {
-                    Some(last) if (last.now, last.later) == (now, later) => last.machines += 1,
-                    _ => contested.push(Contested { now, later, machines: 1 }),
-                }
+            let mut add = |now: u32, later: u32| match contested.last_mut() {
+                Some(last) if (last.now, last.later) == (now, later) => last.machines += 1,
+                _ => contested.push(Contested { now, later, machines: 1 }),
             };
             match reservation.machines_of_equal_chunks() {
-                Some(held) => held.iter().for_each(|(machine, _)| add(*machine)),
-                None => reservation.machines().for_each(add),
+                Some(held) => held.runs().for_each(|run| {
+                    now.of_run(run).iter().zip(later.of_run(run)).for_each(|(now, later)| add(*now, *later));
+                }),
+                None => reservation.machines().for_each(|machine| add(now.of(machine), later.of(machine))),
             }
             // Where no less is free later nothing is withheld.
             self.contested.retain(|c| !fits(now.free_of(c.now), later.free_of(c.later)));

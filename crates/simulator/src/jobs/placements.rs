@@ -53,6 +53,66 @@ pub(crate) fn runs_of(mut pairs: impl Iterator<Item = (u32, u32)> + Clone) -> im
     })
 }
 
+/// Machines that hold equal chunks of a job, ascending, each once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AscendingRuns {
+    runs: Vec<Run>,
+}
+
+impl AscendingRuns {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = Run> + Clone + '_ {
+        self.runs.iter().copied()
+    }
+
+    pub(crate) fn machines(&self) -> impl Iterator<Item = u32> + '_ {
+        self.runs().flat_map(|run| run.machine..run.end())
+    }
+
+    pub(crate) fn has(&self, machine: u32) -> bool {
+        let at = self.runs.partition_point(|run| run.end() <= machine);
+        self.runs.get(at).is_some_and(|run| run.machine <= machine)
+    }
+
+    /// The last machine and its chunks.
+    pub(crate) fn last(&self) -> Option<(u32, u32)> {
+        self.runs.last().map(|run| (run.end() - 1, run.chunks))
+    }
+
+    /// Removes so many of the last machine's chunks, of which it has as many.
+    pub(crate) fn remove_from_last(&mut self, chunks: u32) {
+        let Some((machine, had)) = self.last() else { return };
+        if let Some(run) = self.runs.last_mut() {
+            run.machines -= 1;
+        }
+        self.runs.pop_if(|run| run.machines == 0);
+        if had > chunks {
+            self.runs.push(Run::of_one(machine, had - chunks));
+        }
+    }
+
+    /// Adds chunks to a machine.
+    pub(crate) fn add(&mut self, machine: u32, chunks: u32) {
+        let at = self.runs.partition_point(|run| run.end() <= machine);
+        let Some(run) = self.runs.get(at).copied().filter(|run| run.machine <= machine) else {
+            self.runs.insert(at, Run::of_one(machine, chunks));
+            return;
+        };
+        let before = Run { machines: machine - run.machine, ..run };
+        let after = Run { machine: machine + 1, machines: run.end() - machine - 1, ..run };
+        let parts = [before, Run::of_one(machine, run.chunks + chunks), after];
+        self.runs.splice(at..=at, parts.into_iter().filter(|part| part.machines > 0));
+    }
+}
+
+impl From<&Placements> for AscendingRuns {
+    /// Of placements in any order, of which no two are on one machine.
+    fn from(held: &Placements) -> AscendingRuns {
+        let mut runs: Vec<Run> = held.runs().collect();
+        runs.sort_unstable_by_key(|run| run.machine);
+        AscendingRuns { runs }
+    }
+}
+
 /// Which machines hold how many chunks of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Placements {
@@ -154,5 +214,47 @@ impl Placements {
     /// The same by run.
     pub(crate) fn runs(&self) -> impl Iterator<Item = Run> + Clone + '_ {
         std::iter::once(self.first).filter(|run| run.machines > 0).chain(self.more.iter().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against a map from machines to chunks.
+        #[test]
+        fn runs_are_what_was_added(
+            added in prop::collection::vec((0u32..12, 1u32..4), 0..30),
+            removed in prop::collection::vec(1u32..4, 0..6),
+        ) {
+            let mut placements = Placements::default();
+            let mut all: BTreeMap<u32, u32> = BTreeMap::new();
+            for &(machine, chunks) in &added {
+                placements.add(machine, chunks);
+                *all.entry(machine).or_default() += chunks;
+            }
+            let mut ascending = AscendingRuns::default();
+            added.iter().for_each(|(machine, chunks)| ascending.add(*machine, *chunks));
+            placements.merge();
+            prop_assert!(placements.iter().eq(all.iter().map(|(machine, chunks)| (*machine, *chunks))));
+            prop_assert!(runs_of(placements.iter()).eq(placements.runs()));
+            for chunks in removed {
+                let Some(mut last) = all.last_entry() else { break };
+                let chunks = chunks.min(*last.get());
+                *last.get_mut() -= chunks;
+                if *last.get() == 0 {
+                    last.remove();
+                }
+                ascending.remove_from_last(chunks);
+                prop_assert_eq!(ascending.last(), all.last_key_value().map(|(machine, chunks)| (*machine, *chunks)));
+            }
+            prop_assert!(ascending.runs().flat_map(Run::iter).eq(all.iter().map(|(machine, chunks)| (*machine, *chunks))));
+            prop_assert!((0..13).all(|machine| ascending.has(machine) == all.contains_key(&machine)));
+        }
     }
 }
