@@ -25,6 +25,18 @@ named=$(awk '!/^#/ && NF && $2 != "*" { print $2 }' scripts/programs.txt | tr ',
 for step in $named; do holds "the table's step $step is a step of ./check" grep -qx -- "$step" <<<"$steps"; done
 holds "every line of the table has a source" test -z "$(awk '!/^#/ && NF && $1 !~ /^(debian|rust|cargo|npm|pypi):/' scripts/programs.txt)"
 holds "no line lacks programs" test -z "$(awk '!/^#/ && NF && NF < 3' scripts/programs.txt)"
+# Two steps that install the same program at once would remove each other's build.
+apart() {
+    awk '$1 == "define_step" { lane[$2] = $4; after[$2] = "," $6 "," }
+        $1 ~ /^cargo:/ && split($2, step, ",") > 1 {
+            for (i in step) for (j in step) if (i < j) {
+                a = step[i]; b = step[j]
+                same = lane[a] != "-" && lane[a] == lane[b]
+                if (!same && !index(after[b], "," a ",") && !index(after[a], "," b ",")) print $1 ": " a ", " b
+            }
+        }' check scripts/programs.txt
+}
+holds "steps that install the same program share a lane or follow each other" test -z "$(apart)"
 
 # How it is read: a table and programs of our own.
 cat >"$work/table" <<'TABLE'
