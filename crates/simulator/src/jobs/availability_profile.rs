@@ -1,6 +1,7 @@
 //! Free capacity of a machine over future time, given the reservations.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use super::kind::{copies, fits};
 use super::step_function::StepFunction;
@@ -126,9 +127,15 @@ impl Profile {
         (until < limit).then_some(until)
     }
 
-    /// Adds to `steps` how many chunks fit from which instant on, the first from `now` or before. `given`: the time in which so
-    /// many more of them are not taken.
-    pub(crate) fn fitting_steps(&self, now: u64, chunk: &[u64], given: (u64, u64, u64), steps: &mut Vec<(u64, u64)>) {
+    /// Adds to `steps` how many chunks fit from which instant on, over a time; the first may begin before it. `given`: the time
+    /// in which so many more of them are not taken.
+    pub(crate) fn fitting_steps(
+        &self,
+        during: Range<u64>,
+        chunk: &[u64],
+        given: (u64, u64, u64),
+        steps: &mut Vec<(u64, u64)>,
+    ) {
         let (from, to, more) = given;
         let mut push = |time: u64, fitting: u64| {
             if steps.last().is_none_or(|last| last.1 != fitting) {
@@ -136,8 +143,11 @@ impl Profile {
             }
         };
         let times = self.steps.times();
-        for i in self.steps.at(now)..times.len() {
+        for i in self.steps.at(during.start)..times.len() {
             let (begin, end) = (times[i], times.get(i + 1).copied().unwrap_or(u64::MAX));
+            if begin >= during.end {
+                break;
+            }
             let fitting = u64::try_from(copies(chunk, self.steps.step(i))).unwrap_or(u64::MAX);
             if from >= to || to <= begin || end <= from {
                 push(begin, fitting);

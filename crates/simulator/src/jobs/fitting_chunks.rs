@@ -1,6 +1,7 @@
 //! How many chunks of one size fit on all machines throughout a time, as a function of its start.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::kind::Kind;
 use super::machine_profiles::MachineProfiles;
@@ -60,14 +61,14 @@ struct Window {
 }
 
 impl Window {
-    /// By how much the least value throughout `length` changes, and from which start on: the first is that from `now` on, at 0.
-    fn slide(&mut self, now: u64, length: u64) -> &[Change] {
+    /// By how much the least value throughout `length` changes over starts, and from which on: the value at the first is at 0.
+    fn slide(&mut self, starts: Range<u64>, length: u64) -> &[Change] {
         let Window { steps, queue, changes } = self;
         let length = length.max(1);
         queue.clear();
         changes.clear();
-        let (mut next, mut start, mut before) = (0, now, 0);
-        loop {
+        let (mut next, mut start, mut before) = (0, starts.start, 0);
+        while start < starts.end {
             while let Some(&(_, value)) = steps.get(next).filter(|step| step.0 <= start || step.0 - start < length) {
                 next += 1;
                 let end = steps.get(next).map_or(u64::MAX, |step| step.0);
@@ -86,14 +87,12 @@ impl Window {
             before = value;
             let enters = steps.get(next).map_or(u64::MAX, |step| step.0 - length + 1);
             start = end.min(enters);
-            if start == u64::MAX {
-                return changes;
-            }
         }
+        changes
     }
 }
 
-/// What fits at each start for a job that has a reservation, without that.
+/// What fits at each start before that of its reservation for a job that has one, without it.
 #[derive(Debug)]
 pub(super) struct FittingBeside {
     sum: usize,
@@ -115,12 +114,17 @@ impl FittingChunks {
         let at = self.sum(kind, length);
         self.count(at, machines, now);
         let mut changes = Vec::new();
-        for &(class, chunks, count) in own {
+        // From earlier starts the job would end before its reservation begins, which then makes no difference.
+        let first = from.saturating_sub(length).max(now);
+        for &(class, chunks, count) in own.iter().filter(|_| first < from) {
             let given = (from, to, u64::from(chunks));
+            let during = first..from.saturating_add(length);
             self.window.steps.clear();
-            machines.profile_of(class).fitting_steps(now, &kind.chunk, given, &mut self.window.steps);
-            add(&mut changes, self.window.slide(now, length), i64::from(count), now);
-            add(&mut changes, &self.sums[at].parts[class as usize].changes, -i64::from(count), now);
+            machines.profile_of(class).fitting_steps(during, &kind.chunk, given, &mut self.window.steps);
+            add(&mut changes, self.window.slide(first..from, length), i64::from(count), first);
+            let without = &self.sums[at].parts[class as usize].changes;
+            let until = without.partition_point(|(time, _)| *time < from);
+            add(&mut changes, &without[..until], -i64::from(count), first);
         }
         changes.sort_unstable_by_key(|(time, _)| *time);
         FittingBeside { sum: at, own: changes }
@@ -200,9 +204,9 @@ impl FittingChunks {
             }
             self.window.steps.clear();
             if count > 0 {
-                machines.profile_of(class).fitting_steps(now, &sum.chunk, (0, 0, 0), &mut self.window.steps);
+                machines.profile_of(class).fitting_steps(now..u64::MAX, &sum.chunk, (0, 0, 0), &mut self.window.steps);
             }
-            let changes = self.window.slide(now, sum.length);
+            let changes = self.window.slide(now..u64::MAX, sum.length);
             // What a profile becomes later is mostly what it was.
             let same = match before == count {
                 true => part.changes.iter().rev().zip(changes.iter().rev()).take_while(|(old, new)| old == new).count(),
