@@ -4,7 +4,7 @@ use evenhand_model::Span;
 use evenhand_simulator::{Activity, SlurmOptions};
 
 use crate::slurm::{run, seconds};
-use crate::slurm_reference_model::{Partition, SlurmJob, SlurmWorld};
+use crate::slurm_reference_model::{ClosedNodes, Partition, SlurmJob, SlurmWorld};
 
 /// One node of four CPUs; jobs of user 0, by submission, run time, limit and CPUs.
 fn one_node(jobs: &[(u64, u64, u64, u64)], options: SlurmOptions) -> Vec<(Option<u64>, Option<Activity>)> {
@@ -48,4 +48,22 @@ fn a_planned_job_reserves_whole_nodes() {
     let found = one_node(&[(0, 600, 600, 3), (1, 60, 60, 2), (2, 900, 900, 1)], SlurmOptions::default());
     let starts: Vec<Option<u64>> = found.into_iter().map(|(start, _)| start).collect();
     assert_eq!(starts, [Some(3), Some(604), Some(604)]);
+}
+
+#[test]
+fn a_job_closes_its_partition_until_a_reservation_is_in_its_way() {
+    // The first runs longer than its limit. The second waits for it with a limit of two minutes, the third has one of one.
+    let job = |times: (u64, u64, u64), cpus: u64| SlurmJob::new(0, (times.0, times.1, times.2, [cpus, 0]));
+    let jobs = vec![job((0, 559, 60), 3), job((95, 1, 120), 4), job((229, 1, 60), 1)];
+    let options = SlurmOptions {
+        backfill: false,
+        over_time_limit: None,
+        sched_interval: Some(Span::from_secs(20)),
+        ..SlurmOptions::default()
+    };
+    let mut world = SlurmWorld::of_one_node(vec![Partition::default()], jobs, options);
+    assert_eq!(seconds(&run(&world).starts), [Some(3), Some(563), Some(566)]);
+    // From 320 s on the second would meet it: no nodes are left that could hold it.
+    world.reservations = vec![ClosedNodes { nodes: vec![0], from: 420, to: 421 }];
+    assert_eq!(seconds(&run(&world).starts), [Some(3), Some(563), Some(320)]);
 }

@@ -62,9 +62,10 @@ impl Engine<'_> {
         [quick, full.filter(|_| self.full_is_due())].into_iter().flatten().min()
     }
 
-    /// Whether a pass over the whole queue may find something to do. With time jobs can be preempted that could not before.
+    /// Whether a pass over the whole queue may find something to do. With time jobs can be preempted that could not before,
+    /// and jobs come to meet a reservation, so that they no longer close their partition.
     pub(super) fn full_is_due(&self) -> bool {
-        self.clocks.full_is_due || self.preemption.is_on()
+        self.clocks.full_is_due || self.preemption.is_on() || self.closed.is_before_a_reservation(self.clocks.now)
     }
 
     pub(super) fn backfill_due(&self) -> Option<u64> {

@@ -35,6 +35,8 @@ impl Period {
 pub(super) struct ClosedNodes {
     outages: Vec<Period>,
     reservations: Vec<Period>,
+    /// When the last reservation begins; 0 if there is none.
+    last_begin: u64,
     /// By row: the index of its reservation; empty if no job has one.
     of_row: Vec<Option<u32>>,
     /// The instants at which a period begins or ends that are still to come, the next one last.
@@ -67,6 +69,7 @@ impl ClosedNodes {
         changes.sort_unstable_by(|a, b| b.cmp(a));
         changes.dedup();
         let mut closed = ClosedNodes {
+            last_begin: reservations.iter().map(|period| period.from).max().unwrap_or(0),
             outages,
             reservations,
             of_row,
@@ -97,6 +100,11 @@ impl ClosedNodes {
             self.find_up(now);
         }
         is_change
+    }
+
+    /// Whether a reservation begins after an instant.
+    pub(super) fn is_before_a_reservation(&self, now: u64) -> bool {
+        now < self.last_begin
     }
 
     /// The nodes of no outage now.

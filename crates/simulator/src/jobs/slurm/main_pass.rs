@@ -3,6 +3,7 @@
 use evenhand_model::Time;
 use evenhand_policies::Policy;
 
+use super::super::kind::Kind;
 use super::engine::Engine;
 use super::node_set::NodeSet;
 use super::results::Activity;
@@ -12,7 +13,7 @@ use crate::SimulationError;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// A job of it did not fit: its nodes are out of reach for later jobs of all partitions.
+    /// A job of it waits for nodes: they are out of reach for later jobs of all partitions.
     Failed,
 }
 
@@ -69,6 +70,17 @@ impl Engine<'_> {
                     }
                     continue;
                 }
+                let kind = self.kind(row);
+                usable.copy_from(&self.partitions[p]);
+                // A job that is too large for each of its partitions is tried on the nodes of all.
+                usable.add_all(able);
+                usable.keep(&available);
+                if !usable.has(self.nodes.nodes_at_least(kind)) {
+                    state[p] = State::Failed;
+                    available.remove_all(&self.partitions[p]);
+                    is_all_available = false;
+                    continue;
+                }
                 if self.limits.lacks_licences(row) {
                     // So that nobody takes what backfill plans for it.
                     if self.options.bf_licenses {
@@ -76,11 +88,9 @@ impl Engine<'_> {
                     }
                     continue;
                 }
-                let kind = self.kind(row);
                 let number = self.jobs.kind[row as usize] as usize;
-                // Whether it fits but for reservations.
-                let mut fits = false;
-                let held = if self.is_known_not_to_fit(number) {
+                let latest = now.nanos().saturating_add(self.planned_length(row));
+                let mut held = if self.is_known_not_to_fit(number) {
                     None
                 } else {
                     usable.copy_from(able);
@@ -90,18 +100,14 @@ impl Engine<'_> {
                     if held.is_none() && is_all_available && attempts == 1 {
                         self.note_that_does_not_fit(number);
                     }
-                    fits = held.is_some();
-                    let latest = now.nanos().saturating_add(self.planned_length(row));
-                    match fits && self.closed.keep_open(row, now.nanos(), latest, &mut usable) {
+                    match held.is_some() && self.closed.keep_open(row, now.nanos(), latest, &mut usable) {
                         true => self.nodes.choose(kind, &usable),
                         false => held,
                     }
                 };
-                let mut held = held;
                 if held.is_none() && self.preemption.is_on() {
                     usable.copy_from(self.attempt(row, at).1);
                     usable.keep(&available);
-                    let latest = now.nanos().saturating_add(self.planned_length(row));
                     self.closed.keep_open(row, now.nanos(), latest, &mut usable);
                     let lenders = self.lenders(now.nanos(), row, at);
                     held = self.choose_over(&self.nodes, &lenders, kind, &usable, false);
@@ -123,8 +129,15 @@ impl Engine<'_> {
                         available.remove_all(nodes);
                         is_all_available = false;
                     }
-                    None if fits || self.reserves_nothing(now, row) => {}
+                    None if self.reserves_nothing(now, row) => {}
                     None => {
+                        usable.copy_from(self.attempt(row, at).1);
+                        usable.keep(&available);
+                        self.closed.keep_open(row, now.nanos(), latest, &mut usable);
+                        // Nodes that are down, closed or reserved are in its way, and not jobs: it is passed over.
+                        if !self.waits_for_jobs(kind, &usable) {
+                            continue;
+                        }
                         state[p] = State::Failed;
                         available.remove_all(&self.partitions[p]);
                         is_all_available = false;
@@ -133,5 +146,13 @@ impl Engine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a job waits for other jobs on these nodes: they hold it when they are empty (`runable_avail` of slurmctld), or
+    /// jobs have whole nodes and some have one (`nodes_busy`).
+    fn waits_for_jobs(&self, kind: &Kind, nodes: &NodeSet) -> bool {
+        let is_busy = || nodes.iter().any(|node| self.nodes.jobs_on(node) > 0);
+        self.nodes.chunks_when_empty(kind, nodes) >= u128::from(kind.copies)
+            || (self.nodes.whole && !self.preemption.is_on() && is_busy())
     }
 }

@@ -90,6 +90,11 @@ impl NodeSet {
         removed
     }
 
+    /// Adds what the other set has.
+    pub(super) fn add_all(&mut self, other: &NodeSet) {
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+    }
+
     /// Removes what the other set has.
     pub(super) fn remove_all(&mut self, other: &NodeSet) {
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);

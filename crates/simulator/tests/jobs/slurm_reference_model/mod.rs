@@ -461,17 +461,21 @@ impl<'a> SlurmReferenceModel<'a> {
                     }
                     continue;
                 }
+                let least_nodes = if self.is_apart(job) { self.chunk(job).1 } else { 1 };
+                let (tried, until) = (self.tried_on(job, p), t + self.length(job));
+                if available.iter().filter(|n| gone.contains(n) || tried.contains(n)).count() < least_nodes {
+                    failed.push(p);
+                    available.retain(|n| !gone.contains(n));
+                    continue;
+                }
                 if self.lacks_licences(job) {
                     if o.bf_licenses {
                         return;
                     }
                     continue;
                 }
-                let tried = self.tried_on(job, p);
-                let mut usable: Vec<usize> = available.iter().copied().filter(|n| tried.contains(n)).collect();
-                let fits_beside_reservations = self.choose(job, &usable, &self.running, false).is_some();
-                let until = t + self.length(job);
-                usable.retain(|&n| self.is_open(job, n, t, until));
+                let mut usable = available.clone();
+                usable.retain(|n| tried.contains(n) && self.is_open(job, *n, t, until));
                 let chosen = self.choose_over((t, job, p), &usable, &self.running, false);
                 if chosen.is_none() {
                     self.preempt(t, job, p, &usable);
@@ -489,7 +493,7 @@ impl<'a> SlurmReferenceModel<'a> {
                         let own = &self.world.reservations[self.reservation_of(t, job).unwrap()];
                         available.retain(|n| !own.nodes.contains(n));
                     }
-                    None if fits_beside_reservations || self.reserves_nothing(t, job) => {}
+                    None if self.reserves_nothing(t, job) || !self.waits_for_jobs(job, &usable) => {}
                     None => {
                         failed.push(p);
                         available.retain(|n| !gone.contains(n));
@@ -497,6 +501,17 @@ impl<'a> SlurmReferenceModel<'a> {
                 }
             }
         }
+    }
+
+    /// Whether these nodes would hold the job if they were empty, or jobs have whole nodes and some have one of these.
+    fn waits_for_jobs(&self, job: usize, nodes: &[usize]) -> bool {
+        let of_job = self.nodes_of(job);
+        let mut able = nodes.to_vec();
+        able.retain(|&n| of_job.contains(&n) && self.fits_empty(job, n));
+        let is_busy = |n: &usize| self.running.iter().any(|r| r.on.contains(n));
+        let o = self.world.options;
+        let preempts = o.preempt_type.is_some() && o.preempt_mode != PreemptMode::Off;
+        self.choose(job, &able, &[], false).is_some() || (o.whole_nodes && !preempts && able.iter().any(is_busy))
     }
 
     fn limit(&self, job: usize) -> Option<u64> {
