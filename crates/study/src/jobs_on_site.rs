@@ -230,6 +230,7 @@ impl OnSite {
             });
             record.ended_by_limit = Some(slurm.ended_by_limit);
             record.beyond_submit_limits = slurm.beyond_submit_limits;
+            record.never_started = slurm.never_started;
             record.preempted = slurm.preempted.map(|p| PreemptedRecord {
                 requeued: p.requeued,
                 cancelled: p.cancelled,
@@ -333,6 +334,10 @@ pub struct JobsRecord {
     /// under another scheduler, and without such limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beyond_submit_limits: Option<u64>,
+    /// How many jobs never started under Slurm's scheduler, mostly since the machines that they need do not come back;
+    /// absent if none were left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub never_started: Option<u64>,
     /// Jobs without a requested wall time; their run time was used as the request.
     pub unasked: u64,
     /// Jobs that ran longer than their requested wall time; their run time was used as the request.

@@ -364,6 +364,25 @@ fn jobs_have_the_limits_of_the_qos_that_they_name() {
 }
 
 #[test]
+fn a_job_that_waits_for_machines_that_do_not_come_back_ends_the_run() {
+    let folder = folder();
+    let machines = "[[machines]]\nname = \"a\"\ncount = 1\ncpu = 16\n[[machines]]\nname = \"b\"\ncount = 1\ncpu = 16\n";
+    let outage = "[[outages]]\nname = \"fire\"\nmachines = [\"b\"]\nfrom = 5\n";
+    folder.write("cluster.toml", format!("{machines}{outage}"));
+    let row = |id: u32, submit: u32, cpus: u32| {
+        format!("{id} {submit} 0 100 {cpus} -1 -1 {cpus} 200 -1 1 {id} 1 1 1 1 -1 -1\n")
+    };
+    folder.write("log.swf", [row(1, 0, 16), row(2, 10, 32), row(3, 20, 16)].concat());
+    let study = "study log.swf --capacity cluster.toml --scheduler slurm --policy fifo --repeat 1 --out out";
+    let output = folder.run(&study.split(' ').collect::<Vec<&str>>()).assert_succeeds();
+    let warning = "warning: 1 job never starts: nothing runs, and the machines that could take more do not come back";
+    assert!(output.stdout.replace("\n  ", " ").contains(warning), "{}", output.stdout);
+    let record: serde_json::Value = serde_json::from_str(&folder.read("out/summary.json")).unwrap();
+    let run = record["runs"].as_array().unwrap().iter().find(|run| run["policy"] == "fifo").unwrap();
+    assert_eq!((&run["jobs"]["never_started"], &run["totals"]["completed"]), (&1.into(), &2.into()));
+}
+
+#[test]
 fn jobs_of_a_qos_preempt_those_of_another() {
     let folder = folder();
     folder.write(

@@ -61,13 +61,25 @@ fn started_by(run: &RunRecord) -> Option<String> {
         let suspended = suspended.map_or(String::new(), |count| format!(", {count} suspended"));
         format!("; preempted: {} requeued, {} cancelled{suspended}", preempted.requeued, preempted.cancelled)
     });
+    let left = match jobs.never_started {
+        None => String::new(),
+        Some(1) => never_starts(&run.id, "1 job never starts"),
+        Some(left) => never_starts(&run.id, &format!("{left} jobs never start")),
+    };
     Some(format!(
-        "{}, started: {} at submission, {} by the main scheduler, {} by backfill; {ended} ended by their limits{beyond}{preempted}",
+        "{}, started: {} at submission, {} by the main scheduler, {} by backfill; {ended} ended by their limits{beyond}{preempted}{left}",
         run.id,
         part(by.submit),
         part(by.main),
         part(by.backfill)
     ))
+}
+
+/// A warning on a line of its own.
+fn never_starts(run: &str, left: &str) -> String {
+    format!(
+        "\n{run}, warning: {left}: nothing runs, and the machines that could take more do not come back (outages, reservations)"
+    )
 }
 
 /// Returns how many jobs each rule laid out, of a study on machines.

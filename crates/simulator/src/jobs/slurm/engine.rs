@@ -32,6 +32,9 @@ use crate::{EventQueue, Progress, Simulated, SimulationError};
 
 pub(super) const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
+/// Jobs that do not start on nodes without jobs in so long wait for nodes that never come back: with time alone only
+/// priorities change, and their age factor stops growing after `PriorityMaxAge` (7 days).
+const LONGEST_REST: u64 = 14 * 24 * 60 * MINUTE;
 /// The limit of jobs that have none, as backfill assumes it.
 const YEAR: u64 = 365 * 24 * 60 * MINUTE;
 const EVENTS_BETWEEN_PROGRESS_UPDATES: u64 = 1 << 12;
@@ -211,8 +214,10 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// Simulates until all jobs have ended, or those that are left will never start.
     pub(in crate::jobs) fn run(mut self, policy: &mut dyn Policy) -> Result<Simulated, SimulationError> {
         let mut events = 0u64;
+        let mut at_rest_since = None;
         if policy.job_priorities().is_some() {
             self.order = Order::Priorities(Priorities::new(self.workload.len()));
             self.charges = (!self.options.charge_ends).then(Charges::default);
@@ -227,6 +232,18 @@ impl<'a> Engine<'a> {
             if let Some(until) = self.until.filter(|until| now > until.nanos()) {
                 self.end = until.nanos();
                 break;
+            }
+            if self.is_at_rest() {
+                let since = *at_rest_since.get_or_insert(now);
+                if now > since.saturating_add(LONGEST_REST) {
+                    self.end = since;
+                    let is_left = |(start, refused): &(&u64, &Option<_>)| **start == NO_TIME && refused.is_none();
+                    let left = self.starts.iter().zip(&self.jobs.rejections).filter(is_left).count();
+                    self.results.never_started = Some(left as u64);
+                    break;
+                }
+            } else {
+                at_rest_since = None;
             }
             self.end = now;
             self.catch_up(now, policy);
@@ -363,6 +380,12 @@ impl<'a> Engine<'a> {
             }
         }
         self.note_change(now);
+    }
+
+    /// Whether no job runs, and only the passing of time may let one start.
+    fn is_at_rest(&self) -> bool {
+        let is_all_over = self.alive == 0 && self.requeues == 0;
+        is_all_over && self.pending.next_submission().is_none() && self.closed.next_change().is_none()
     }
 
     fn periodic_pass(&mut self, now: Time, policy: &mut dyn Policy) -> Result<(), SimulationError> {

@@ -48,4 +48,6 @@ pub struct SlurmResults {
     /// How many jobs were submitted beyond a limit of submissions, which Slurm would have refused; `None` without such
     /// limits.
     pub beyond_submit_limits: Option<u64>,
+    /// How many jobs were left when nothing but time could let them start, and did not for two weeks; `None` if none were.
+    pub never_started: Option<u64>,
 }
