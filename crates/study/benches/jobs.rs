@@ -36,8 +36,8 @@ fn main() {
     let placements = chosen(&PLACEMENTS.map(|p| p.0));
     let policies = chosen(&["fifo", "drf", "sdrf"]);
     println!(
-        "{:>12} {:>12} {:>10} {:>9} {:>11} {:>9} {:>11}",
-        "backfill", "placement", "policy", "M jobs/s", "mean wait s", "seconds", "decisions"
+        "{:>12} {:>12} {:>10} {:>9} {:>11} {:>12} {:>9} {:>11}",
+        "backfill", "placement", "policy", "M jobs/s", "mean wait s", "most waiting", "seconds", "decisions"
     );
     for scenario in scenarios.iter().filter(|_| files.is_empty()) {
         match (*scenario, scenarios.len()) {
@@ -82,7 +82,7 @@ fn measure(workload: &Workload, site: &Site, backfill: &str, placement: &str, po
         ..JobOptions::default()
     };
     let mut seconds = Vec::new();
-    let mut shown = (0.0, 0);
+    let mut shown = (0.0, 0, 0);
     for _ in 0..runs {
         let context = PolicyContext::new(site.total(), &weights).decay(decay);
         let mut policy = Registry::built_in().build(policy, &context).expect("a policy");
@@ -92,12 +92,28 @@ fn measure(workload: &Workload, site: &Site, backfill: &str, placement: &str, po
         let run = black_box(run.expect("nothing is cancelled"));
         let started = run.starts.iter().zip(&workload.columns().submit).filter(|(s, _)| **s != NO_TIME);
         let waits: Vec<f64> = started.map(|(s, t)| (Time::from_nanos(*s) - *t).secs_f64()).collect();
-        shown = (waits.iter().sum::<f64>() / waits.len() as f64, run.decisions);
+        let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+        shown = (mean, most_waiting(workload, &run.starts), run.decisions);
     }
     seconds.sort_by(f64::total_cmp);
     let median = seconds[runs / 2];
     let rate = workload.len() as f64 / median / 1e6;
-    println!("{backfill:>12} {placement:>12} {policy:>10} {rate:>9.3} {:>11.0} {median:>9.3} {:>11}", shown.0, shown.1);
+    let (wait, most, decisions) = shown;
+    println!(
+        "{backfill:>12} {placement:>12} {policy:>10} {rate:>9.3} {wait:>11.0} {most:>12} {median:>9.3} {decisions:>11}"
+    );
+}
+
+/// How many jobs wait at most at a time, of those that start.
+fn most_waiting(workload: &Workload, starts: &[u64]) -> usize {
+    let submissions = workload.columns().submit.iter().map(|t| t.nanos());
+    let (mut submissions, mut starts): (Vec<u64>, Vec<u64>) =
+        submissions.zip(starts.iter().copied()).filter(|(_, start)| *start != NO_TIME).unzip();
+    submissions.sort_unstable();
+    starts.sort_unstable();
+    // At each submission: those submitted by then, less those that have started.
+    let started = |time: &u64| starts.partition_point(|start| start <= time);
+    submissions.iter().enumerate().map(|(at, time)| (at + 1).saturating_sub(started(time))).max().unwrap_or(0)
 }
 
 /// CPU time of this thread in nanoseconds, from Linux's scheduler.

@@ -22,31 +22,40 @@ struct Choice {
 /// The machines that the rule chooses for the equal chunks of a kind, and how many it puts on each, in the order of their
 /// first chunks; `None` where they do not fit.
 ///
-/// `fitting`: the classes of machines on which a chunk fits, with their scores for it. `later`: what is free later on a
+/// `batches`: the classes of machines in batches, by ascending least scores that they may have for a chunk.
+/// `fitting_of`: the classes of a batch on which a chunk fits, with their scores for it. `later`: what is free later on a
 /// machine of which no more may be used than that.
 ///
-/// A step for each class, then one for each chunk (for first and best fit, which put further chunks on the same machine
-/// while they fit, for each machine), times the logarithm of the number of classes and machines chosen.
-pub(crate) fn choose_all<'f, 'm, 'l>(
+/// A step for each class of the batches with low enough scores, then one for each chunk (for first and best fit, which put
+/// further chunks on the same machine while they fit, for each machine), times the logarithm of the number of classes and
+/// machines chosen.
+pub(crate) fn choose_all<'f, 'm, 'l, Batch>(
     kind: &Kind,
     scores: &mut Scores,
-    fitting: impl Iterator<Item = (u64, u32)>,
+    batches: impl Iterator<Item = (u64, Batch)>,
+    fitting_of: impl Fn(&Scores, Batch) -> Vec<(u64, u32)>,
     free_of: impl Fn(u32) -> &'f [u64],
     members_of: impl Fn(u32) -> &'m MachineSet,
     later: impl Fn(u32) -> Option<&'l [u64]>,
 ) -> Option<Vec<(u32, u32)>> {
     if scores.rule == Placement::FirstFit {
-        return choose_first(kind, fitting.map(|(_, class)| class), free_of, members_of, later);
+        let fitting = batches.flat_map(|(_, batch)| fitting_of(scores, batch)).map(|(_, class)| class);
+        return choose_first(kind, fitting, free_of, members_of, later);
     }
     let together = scores.rule == Placement::BestFit;
     let first_of = |(score, class): (u64, u32)| {
         let first = members_of(class).next(0);
         first.map(|machine| Reverse(Choice { score, machine, class, at: None }))
     };
-    let mut next: BinaryHeap<Reverse<Choice>> = fitting.filter_map(first_of).collect();
+    let (mut batches, mut next) = (batches.peekable(), BinaryHeap::new());
     let mut chosen: Vec<(u32, u32)> = Vec::new();
     let (mut left, mut free) = (kind.full_chunks(), vec![0; kind.chunk.len()]);
     while left > 0 {
+        let least = next.peek().map_or(u64::MAX, |Reverse(choice): &Reverse<Choice>| choice.score);
+        if let Some((_, batch)) = batches.next_if(|(of_batch, _)| *of_batch <= least) {
+            next.extend(fitting_of(scores, batch).into_iter().filter_map(first_of));
+            continue;
+        }
         let Reverse(Choice { score, machine, class, at }) = next.pop()?;
         if at.is_none() {
             let after = members_of(class).next(machine + 1);

@@ -89,42 +89,51 @@ impl Engine<'_> {
         could
     }
 
-    /// Returns the user's first job of a kind, from row `from` on, that is not the head and not known to lack capacity.
-    fn next_possible(&self, kind: u32, user: u32, from: u32, head: u32) -> Option<u32> {
+    /// From which estimate on the user's jobs of a kind are known not to start; `None` if all are.
+    fn possible_below(&self, kind: u32) -> Option<u64> {
         let needs = self.jobs.kinds[kind as usize].total(0);
         if needs > self.machines.free_of_first_resource() || self.pending.kinds.lacks_capacity(kind) {
             return None;
         }
         let memo = &self.memo[kind as usize];
-        let below = if memo.pass == self.pass { memo.fails_from } else { u64::MAX };
+        Some(if memo.pass == self.pass { memo.fails_from } else { u64::MAX })
+    }
+
+    /// Returns the user's first job of a kind, from row `from` on, that is not the head and not known to lack capacity.
+    fn next_possible(&self, kind: u32, user: u32, from: u32, head: u32) -> Option<u32> {
+        let below = self.possible_below(kind)?;
         match self.pending.kinds.next(kind, user, from, below) {
             Some(row) if row == head => self.pending.kinds.next(kind, user, head.saturating_add(1), below),
             found => found,
         }
     }
 
-    /// Returns the user's first job of a kind from row `from` on that could start.
-    fn next_of_kind(
-        &mut self,
-        now: Time,
-        head: u32,
-        kind: u32,
-        user: u32,
-        from: u32,
-        reserved: &mut bool,
-    ) -> Option<Entry> {
-        let mut from = from;
+    /// The same for each user with such a job.
+    fn first_possible(&self, kind: u32, from: u32, head: u32) -> Vec<(u32, u32)> {
+        let Some(below) = self.possible_below(kind) else { return Vec::new() };
+        let firsts = self.pending.kinds.first_of_users(kind, from, below);
+        let not_head = firsts.filter_map(|(user, row)| match row == head {
+            true => Some((user, self.pending.kinds.next(kind, user, head.saturating_add(1), below)?)),
+            false => Some((user, row)),
+        });
+        not_head.collect()
+    }
+
+    /// Returns the first job that could start of the kind and user of a possible job, from that on.
+    fn next_of_kind(&mut self, now: Time, head: u32, possible: u32, reserved: &mut bool) -> Option<Entry> {
+        let mut entry = self.pending.entry(possible);
         loop {
-            let entry = self.pending.entry(self.next_possible(kind, user, from, head)?);
             if self.could_start(now, head, entry, reserved) {
                 return Some(entry);
             }
             let is_over = self.limits.is_over(entry.row);
-            if (is_over && !self.jobs.limits.differ_within_users()) || self.jobs.kinds[kind as usize].is_uneven() {
+            if (is_over && !self.jobs.limits.differ_within_users()) || self.jobs.kinds[entry.kind as usize].is_uneven()
+            {
                 // That is the same for all of the user's jobs of this kind.
                 return None;
             }
-            from = entry.row + u32::from(is_over);
+            let from = entry.row + u32::from(is_over);
+            entry = self.pending.entry(self.next_possible(entry.kind, entry.user, from, head)?);
         }
     }
 
@@ -147,17 +156,15 @@ impl Engine<'_> {
         let from = entry.row.saturating_add(1);
         let of_class = |kind: &u32| self.jobs.kinds[*kind as usize].class == entry.class;
         let kinds: Vec<u32> = self.pending.kinds.possible().iter().copied().filter(of_class).collect();
-        let mut rows: Vec<(u32, u32)> = kinds
-            .into_iter()
-            .filter_map(|kind| Some((self.next_possible(kind, entry.user, from, head)?, kind)))
-            .collect();
+        let mut rows: Vec<u32> =
+            kinds.into_iter().filter_map(|kind| self.next_possible(kind, entry.user, from, head)).collect();
         rows.sort_unstable();
         let mut first: Option<Entry> = None;
-        for (row, kind) in rows {
+        for row in rows {
             if first.is_some_and(|first| first.row < row) {
                 break;
             }
-            let found = self.next_of_kind(now, head, kind, entry.user, from, reserved);
+            let found = self.next_of_kind(now, head, row, reserved);
             first = [first, found].into_iter().flatten().min_by_key(|entry| entry.row);
         }
         first
@@ -183,15 +190,16 @@ impl Engine<'_> {
         let kinds: Vec<u32> = self.pending.kinds.possible().iter().copied().filter(of_class).collect();
         for kind in kinds {
             self.progress.check()?;
-            let mut next = self.pending.kinds.next_user(kind, 0);
-            while let Some(user) = next.filter(|_| !self.pending.kinds.lacks_capacity(kind)) {
-                next = self.pending.kinds.next_user(kind, user.saturating_add(1));
+            for (user, row) in self.first_possible(kind, from, head) {
+                if self.pending.kinds.lacks_capacity(kind) {
+                    break;
+                }
                 let place = self.place[user as usize];
                 let first = candidates.get(place as usize).map_or(NO_ROW, |first| first.row);
-                if self.next_possible(kind, user, from, head).is_none_or(|row| row > first) {
+                if row > first {
                     continue;
                 }
-                let Some(found) = self.next_of_kind(now, head, kind, user, from, reserved) else { continue };
+                let Some(found) = self.next_of_kind(now, head, row, reserved) else { continue };
                 if place == NO_ROW {
                     self.place[user as usize] = candidates.len() as u32;
                     candidates.push(found);

@@ -113,8 +113,18 @@ impl FreeMachines {
     /// How many chunks of a kind of job fit: a step for each class of machines. A smaller last chunk counts as one more
     /// if it fits beside as many of the others as fit: all chunks of the job fit if and only if this is their number.
     pub(crate) fn capacity(&self, kind: &Kind) -> u128 {
+        self.capacity_up_to(kind, u128::MAX)
+    }
+
+    /// Whether at least so many chunks of a kind of job fit, counted in the same way.
+    pub(crate) fn has_capacity(&self, kind: &Kind, chunks: u128) -> bool {
+        self.capacity_up_to(kind, chunks) >= chunks
+    }
+
+    /// The capacity, or less than that but at least `enough`.
+    fn capacity_up_to(&self, kind: &Kind, enough: u128) -> u128 {
         match &self.classes {
-            Some(classes) => classes.capacity(kind),
+            Some(classes) => classes.capacity(kind, enough),
             None if kind.groups.is_empty() => 0,
             None => {
                 let most = copies(&kind.chunk, self.tree.of(0));
@@ -126,7 +136,7 @@ impl FreeMachines {
     /// Whether a job of this kind fits.
     pub(crate) fn fits(&self, site: &Site, kind: &Kind) -> bool {
         if kind.copies > 1 {
-            return self.capacity(kind) >= u128::from(kind.copies);
+            return self.has_capacity(kind, u128::from(kind.copies));
         }
         kind.groups.iter().map(|&g| &site.groups[usize::from(g)]).any(|group| {
             let (from, to) = (group.first, group.first + group.count);

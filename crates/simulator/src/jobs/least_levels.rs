@@ -28,6 +28,11 @@ impl LeastLevels {
         self.levels.first().map_or(&[], Vec::as_slice)
     }
 
+    /// The least number, `u64::MAX` if there is none.
+    pub(crate) fn least(&self) -> u64 {
+        self.levels.last().map_or(u64::MAX, |top| least(top))
+    }
+
     pub(crate) fn push(&mut self, number: u64) {
         if self.levels.is_empty() {
             self.levels.push(Vec::new());
@@ -113,6 +118,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(levels.numbers(), &plain[..]);
+            prop_assert_eq!(levels.least(), plain.iter().copied().min().unwrap_or(u64::MAX));
             for (from, below) in asks {
                 let expected = plain.iter().enumerate().skip(from).find(|(_, number)| **number < below);
                 prop_assert_eq!(levels.next(from, below), expected.map(|(at, _)| at));

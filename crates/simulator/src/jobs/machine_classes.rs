@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use super::chunk_choice;
+use super::class_buckets::{ClassBuckets, Place};
 use super::kind::{Kind, copies, fits};
 use super::machine_set::MachineSet;
-use super::occupied_classes::{NOWHERE, OccupiedClasses};
+use super::occupied_classes::OccupiedClasses;
 use super::placement::{Placement, Scores};
 use super::placements::{Placements, Run};
 use super::site::Site;
@@ -21,8 +22,8 @@ const IDLE_CLASSES: usize = 256;
 #[derive(Clone, Debug)]
 struct Class {
     group: u16,
-    /// Its place among its group's classes that have machines, or [`NOWHERE`].
-    place: u32,
+    /// Its place among its group's classes that have machines, if it has any.
+    place: Option<Place>,
     /// Which machines it has, unless the rule is first fit.
     members: MachineSet,
 }
@@ -39,8 +40,8 @@ pub(crate) struct MachineClasses {
     classes: Vec<Class>,
     /// Free amounts, class by class.
     free: Vec<u64>,
-    /// By group: its classes that have machines, in no order.
-    occupied: Vec<OccupiedClasses>,
+    /// By group: its classes that have machines.
+    occupied: Vec<ClassBuckets>,
     /// By machine: its class.
     class_of: Vec<u32>,
     /// Open addressing: classes by their hash.
@@ -52,15 +53,16 @@ pub(crate) struct MachineClasses {
 impl MachineClasses {
     /// All machines empty.
     pub(crate) fn new(site: &Site, width: usize, rule: Placement) -> MachineClasses {
+        let scores = Scores::new(rule, site, width);
         let mut new = MachineClasses {
             width,
             machines: site.len() as u32,
             classes: Vec::new(),
             free: Vec::new(),
-            occupied: vec![OccupiedClasses::default(); site.groups.len()],
+            occupied: site.groups.iter().map(|g| ClassBuckets::new(scores.keys(&g.has), g.count, width)).collect(),
             class_of: vec![0; site.len()],
             table: vec![EMPTY; 64],
-            scores: Scores::new(rule, site, width),
+            scores,
             shape: Vec::new(),
         };
         for (g, group) in site.groups.iter().enumerate() {
@@ -115,7 +117,7 @@ impl MachineClasses {
         }
         let class = self.classes.len() as u32;
         self.table[at] = class;
-        self.classes.push(Class { group, place: NOWHERE, members: MachineSet::default() });
+        self.classes.push(Class { group, place: None, members: MachineSet::default() });
         self.free.extend_from_slice(free);
         if self.classes.len() * 2 > self.table.len() {
             self.fill_table();
@@ -148,13 +150,14 @@ impl MachineClasses {
     fn count_in(&mut self, class: u32, machines: u32) {
         let c = &mut self.classes[class as usize];
         let occupied = &mut self.occupied[usize::from(c.group)];
-        if c.place == NOWHERE {
+        let place = *c.place.get_or_insert_with(|| {
             let free = &self.free[class as usize * self.width..][..self.width];
             self.shape.clear();
             self.scores.push_shape(free, &mut self.shape);
-            c.place = occupied.push(class, self.scores.of_free(free), free, &self.shape);
-        }
-        occupied.machines[c.place as usize] += machines;
+            let score = self.scores.of_free(free);
+            occupied.push(self.scores.key(score, &self.shape), class, score, free, &self.shape)
+        });
+        *occupied.machines_at(place) += machines;
     }
 
     fn leave(&mut self, class: u32, machine: u32) {
@@ -167,13 +170,15 @@ impl MachineClasses {
     /// Counts machines that are no longer of a class.
     fn count_out(&mut self, class: u32, machines: u32) {
         let c = &mut self.classes[class as usize];
+        let Some(place) = c.place else { return };
         let occupied = &mut self.occupied[usize::from(c.group)];
-        occupied.machines[c.place as usize] -= machines;
-        if occupied.machines[c.place as usize] == 0 {
+        let left = occupied.machines_at(place);
+        *left -= machines;
+        if *left == 0 {
             c.members.clear();
-            let place = std::mem::replace(&mut c.place, NOWHERE);
+            c.place = None;
             if let Some(moved) = occupied.swap_remove(place, self.width) {
-                self.classes[moved as usize].place = place;
+                self.classes[moved as usize].place = Some(place);
             }
         }
     }
@@ -232,14 +237,17 @@ impl MachineClasses {
 
     /// Drops the classes without machines once they are many.
     fn drop_idle(&mut self) {
-        let occupied: usize = self.occupied.iter().map(OccupiedClasses::len).sum();
+        if self.classes.len() <= IDLE_CLASSES {
+            return;
+        }
+        let occupied: usize = self.occupied.iter().map(ClassBuckets::len).sum();
         if self.classes.len() <= 2 * occupied + IDLE_CLASSES {
             return;
         }
         let mut new_number = vec![EMPTY; self.classes.len()];
         let (mut kept, width) = (0, self.width);
         for (old, number) in new_number.iter_mut().enumerate() {
-            if self.classes[old].place == NOWHERE {
+            if self.classes[old].place.is_none() {
                 continue;
             }
             *number = kept as u32;
@@ -249,21 +257,27 @@ impl MachineClasses {
         }
         self.classes.truncate(kept);
         self.free.truncate(kept * width);
-        let occupied = self.occupied.iter_mut().flat_map(|occupied| &mut occupied.classes);
-        occupied.for_each(|class| *class = new_number[*class as usize]);
+        self.occupied.iter_mut().for_each(|occupied| occupied.renumber(&new_number));
         self.class_of.iter_mut().for_each(|class| *class = new_number[*class as usize]);
         self.fill_table();
     }
 
-    /// How many chunks of a kind of job fit.
-    pub(crate) fn capacity(&self, kind: &Kind) -> u128 {
+    /// How many chunks of a kind of job fit; where they are at least `enough`, at least so many.
+    pub(crate) fn capacity(&self, kind: &Kind, enough: u128) -> u128 {
+        let smallest = kind.smallest_chunk();
+        let keys = self.scores.keys_with_room(smallest);
         let mut has_room_for_last = false;
         let mut full = 0u128;
-        for occupied in kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]) {
+        let groups = kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]);
+        let buckets = groups.flat_map(|group| group.nearest(0, keys.clone()));
+        for (_, occupied) in buckets.filter(|(_, occupied)| occupied.may_hold(smallest)) {
             for (free, &machines) in occupied.free.chunks_exact(self.width).zip(&occupied.machines) {
                 let on_one = copies(&kind.chunk, free);
                 has_room_for_last = has_room_for_last || kind.has_room_for_last(free, on_one);
                 full += on_one * u128::from(machines);
+                if full >= enough {
+                    return full;
+                }
             }
         }
         full + u128::from(has_room_for_last)
@@ -274,25 +288,45 @@ impl MachineClasses {
     pub(crate) fn choose(&mut self, kind: &Kind, chunk: &[u64], excluded: impl Fn(u32) -> bool) -> Option<(u64, u32)> {
         let mut best: Option<(u64, u32)> = None;
         self.scores.of_chunk(chunk);
-        for occupied in kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]) {
-            for (at, free) in occupied.free.chunks_exact(self.width).enumerate() {
-                let of_free = occupied.scores[at];
-                if best.is_some_and(|b| of_free > b.0) || !fits(chunk, free) {
-                    continue;
+        let (key, keys) = (self.scores.key_of_chunk(), self.scores.keys_with_room(chunk));
+        for group in kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]) {
+            for (least, occupied) in group.nearest(key, keys.clone()) {
+                if best.is_some_and(|b| least > b.0) {
+                    break;
                 }
-                let score = self.scores.of_class(of_free, &occupied.shapes, at);
-                if best.is_some_and(|b| score > b.0) {
-                    continue;
+                if occupied.may_hold(chunk) {
+                    best = self.choose_in(occupied, chunk, &excluded, best);
                 }
-                let members = &self.classes[occupied.classes[at] as usize].members;
-                let mut next = members.next(0);
-                while let Some(machine) = next.filter(|m| best.is_none_or(|b| (score, *m) < b)) {
-                    if !excluded(machine) {
-                        best = Some((score, machine));
-                        break;
-                    }
-                    next = members.next(machine + 1);
+            }
+        }
+        best
+    }
+
+    /// The better of a choice and the machines of some classes.
+    fn choose_in(
+        &self,
+        occupied: &OccupiedClasses,
+        chunk: &[u64],
+        excluded: &impl Fn(u32) -> bool,
+        mut best: Option<(u64, u32)>,
+    ) -> Option<(u64, u32)> {
+        for (at, free) in occupied.free.chunks_exact(self.width).enumerate() {
+            let of_free = occupied.scores[at];
+            if best.is_some_and(|b| of_free > b.0) || !fits(chunk, free) {
+                continue;
+            }
+            let score = self.scores.of_class(of_free, &occupied.shapes, at);
+            if best.is_some_and(|b| score > b.0) {
+                continue;
+            }
+            let members = &self.classes[occupied.classes[at] as usize].members;
+            let mut next = members.next(0);
+            while let Some(machine) = next.filter(|m| best.is_none_or(|b| (score, *m) < b)) {
+                if !excluded(machine) {
+                    best = Some((score, machine));
+                    break;
                 }
+                next = members.next(machine + 1);
             }
         }
         best
@@ -331,18 +365,147 @@ impl MachineClasses {
         later: impl Fn(u32) -> Option<&'l [u64]>,
     ) -> Option<Vec<(u32, u32)>> {
         let width = self.width;
-        let mut fitting = Vec::new();
         self.scores.of_chunk(&kind.chunk);
-        for occupied in kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]) {
-            for (at, free) in occupied.free.chunks_exact(width).enumerate() {
-                if fits(&kind.chunk, free) {
-                    let score = self.scores.of_class(occupied.scores[at], &occupied.shapes, at);
-                    fitting.push((score, occupied.classes[at]));
-                }
-            }
-        }
+        let (key, keys) = (self.scores.key_of_chunk(), self.scores.keys_with_room(&kind.chunk));
+        let groups = kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]);
+        let buckets = groups.flat_map(|group| group.nearest(key, keys.clone()));
+        let mut batches: Vec<(u64, &OccupiedClasses)> =
+            buckets.filter(|(_, occupied)| occupied.may_hold(&kind.chunk)).collect();
+        batches.sort_by_key(|(least, _)| *least);
+        let fitting_of = |scores: &Scores, occupied: &OccupiedClasses| -> Vec<(u64, u32)> {
+            let free = occupied.free.chunks_exact(width).enumerate();
+            let fitting = free.filter(|(_, free)| fits(&kind.chunk, free)).map(|(at, _)| at);
+            let score_of = |at: usize| scores.of_class(occupied.scores[at], &occupied.shapes, at);
+            fitting.map(|at| (score_of(at), occupied.classes[at])).collect()
+        };
         let free_of = |class: u32| &self.free[class as usize * width..][..width];
         let members_of = |class: u32| &self.classes[class as usize].members;
-        chunk_choice::choose_all(kind, &mut self.scores, fitting.into_iter(), free_of, members_of, later)
+        let batches = batches.into_iter();
+        chunk_choice::choose_all(kind, &mut self.scores, batches, fitting_of, free_of, members_of, later)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenhand_model::{Cluster, MachineGroup, Rational, Resource, ResourceQuantity};
+    use proptest::prelude::*;
+
+    use super::super::layout::LayoutRule;
+    use super::super::placement::PLACEMENTS;
+    use super::*;
+
+    const HAS: [[u64; 3]; 2] = [[8, 16, 0], [16, 32, 4]];
+
+    fn site(counts: [u32; 2]) -> Site {
+        let resources = ["cpu", "mem", "gpu"];
+        let group = |(has, count): ([u64; 3], u32)| MachineGroup {
+            hosts: Vec::new(),
+            name: format!("g{has:?}"),
+            count,
+            capacity: has.iter().map(|amount| ResourceQuantity::parse(&amount.to_string()).unwrap()).collect(),
+            speed: Rational::ONE,
+            properties: Vec::new(),
+        };
+        let cluster = Cluster {
+            resources: resources.map(String::from).to_vec(),
+            groups: HAS.into_iter().zip(counts).map(group).collect(),
+            queues: Vec::new(),
+            ..Cluster::default()
+        };
+        Site::machines(&cluster, &resources.map(|name| Resource::new(name, ""))).unwrap()
+    }
+
+    fn kind(chunk: Vec<u64>, copies: u32, groups: Vec<u16>) -> Kind {
+        Kind {
+            chunk,
+            copies,
+            last: None,
+            sizes: Vec::new(),
+            least: Vec::new(),
+            groups,
+            slowest: 0,
+            queue: None,
+            other_queues: Vec::new(),
+            class: 0,
+            licences: Vec::new(),
+            rejection: None,
+            rule: LayoutRule::Packed,
+            drops_requirements: false,
+            is_by_nodes: false,
+        }
+    }
+
+    /// One chunk after another on the machine with the least score on which it fits, now and later.
+    fn choose_one_by_one(
+        kind: &Kind,
+        site: &Site,
+        scores: &mut Scores,
+        free: &[Vec<u64>],
+        later: &[Vec<u64>],
+    ) -> Option<Vec<(u32, u32)>> {
+        let (mut free, mut later, mut chosen) = (free.to_vec(), later.to_vec(), vec![0; free.len()]);
+        scores.of_chunk(&kind.chunk);
+        for _ in 0..kind.copies {
+            let fitting = (0..free.len()).filter(|&m| {
+                let may = kind.groups.contains(&(site.group_of(m as u32) as u16));
+                may && fits(&kind.chunk, &free[m]) && fits(&kind.chunk, &later[m])
+            });
+            let machine = fitting.min_by_key(|&m| (scores.score(&free[m]), m))?;
+            for amounts in [&mut free[machine], &mut later[machine]] {
+                amounts.iter_mut().zip(&kind.chunk).for_each(|(a, c)| *a -= c);
+            }
+            chosen[machine] += 1;
+        }
+        Some((0..).zip(chosen).filter(|(_, chunks)| *chunks > 0).collect())
+    }
+
+    proptest! {
+        /// Against looking at each machine.
+        #[test]
+        fn the_machines_chosen_are_those_of_a_search_of_all(
+            counts in [1u32..40, 1u32..20],
+            changes in prop::collection::vec((any::<u32>(), [0u64..=8, 0u64..=8, 0u64..=2]), 0..150),
+            less_later in prop::collection::vec((any::<u32>(), 0u64..8), 0..10),
+            asks in prop::collection::vec(([1u64..8, 0u64..8, 0u64..2], 1u32..30, 1u16..4), 1..20),
+            (_, rule) in prop::sample::select(PLACEMENTS[1..].to_vec()),
+        ) {
+            let site = site(counts);
+            // In the site's own steps.
+            let unit: Vec<u64> = (0..3).map(|r| site.groups[1].has[r] / HAS[1][r]).collect();
+            let mut classes = MachineClasses::new(&site, 3, rule);
+            let has = |machine: usize| site.groups[site.group_of(machine as u32)].has.clone();
+            let mut free: Vec<Vec<u64>> = (0..site.len()).map(has).collect();
+            for (machine, eighths) in changes {
+                let machine = machine % site.len() as u32;
+                let of = &mut free[machine as usize];
+                let now = has(machine as usize);
+                *of = (0..3).map(|r| (now[r] / unit[r] * eighths[r].min(8) / 8) * unit[r]).collect();
+                classes.update(machine, of);
+            }
+            let mut later = free.clone();
+            for (machine, cpus) in less_later {
+                let of = &mut later[machine as usize % site.len()][0];
+                *of = (*of).min(cpus * unit[0]);
+            }
+            let mut scores = Scores::new(rule, &site, 3);
+            for (amounts, copies, groups) in asks {
+                let chunk: Vec<u64> = (0..3).map(|r| amounts[r] * unit[r]).collect();
+                let groups = (0..2).filter(|g| groups & (1 << g) != 0).collect();
+                let kind = kind(chunk, copies, groups);
+                let later_of = |machine: u32| Some(later[machine as usize].as_slice());
+                let fitting = (0..).zip(&free).filter(|(m, _)| kind.groups.contains(&(site.group_of(*m) as u16)));
+                let capacity: u128 = fitting.map(|(_, free)| super::copies(&kind.chunk, free)).sum();
+                prop_assert_eq!(classes.capacity(&kind, u128::MAX), capacity);
+                let wanted = u128::from(copies);
+                prop_assert_eq!(classes.capacity(&kind, wanted) >= wanted, capacity >= wanted);
+                let mut chosen = classes.choose_all(&kind, later_of);
+                chosen.iter_mut().for_each(|chosen| chosen.sort_unstable());
+                prop_assert_eq!(chosen, choose_one_by_one(&kind, &site, &mut scores, &free, &later));
+                let excluded = |machine: u32| !fits(&kind.chunk, &later[machine as usize]);
+                let one = classes.choose(&kind, &kind.chunk, excluded).map(|(_, machine)| vec![(machine, 1)]);
+                let single = Kind { copies: 1, ..kind };
+                prop_assert_eq!(one, choose_one_by_one(&single, &site, &mut scores, &free, &later));
+            }
+        }
     }
 }

@@ -202,10 +202,12 @@ impl<'a> MachineState<'a> {
             return self.free.find(site, kind, &Some(limit)).is_some();
         }
         let wanted = u128::from(kind.copies);
-        let capacity = self.free.capacity(kind);
         // No more can start than fit beside the head at the shadow time, when that is asked for the machines together.
-        let is_possible = capacity >= wanted && reservation.extra.capacity(kind) >= wanted;
-        is_possible && capacity - self.withheld(kind) >= wanted
+        let is_possible = self.free.has_capacity(kind, wanted) && reservation.extra.has_capacity(kind, wanted);
+        is_possible && {
+            let withheld = self.withheld(kind);
+            withheld == 0 || self.free.has_capacity(kind, wanted + withheld)
+        }
     }
 
     /// How many chunks of a kind fit now and not beside the reservation.

@@ -5,6 +5,7 @@
 mod availability_profile;
 mod best_machine;
 mod chunk_choice;
+mod class_buckets;
 mod conservative_backfill;
 mod earlier_starts;
 mod easy_backfill;

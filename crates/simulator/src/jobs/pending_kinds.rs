@@ -14,8 +14,11 @@ const STARTED: u64 = u64::MAX;
 const NOWHERE: u32 = u32::MAX;
 
 /// Pending jobs of one kind and user, in the order of their rows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct OfUser {
+    /// The least estimate of those that wait, and the first of them with its estimate: most searches end here.
+    least: u64,
+    first: (u32, u64),
     /// Ascending, those of started jobs among them.
     rows: Vec<u32>,
     /// By place among the rows: the estimate, or [`STARTED`].
@@ -44,8 +47,17 @@ pub(crate) struct PendingKinds {
     possible: Vec<u32>,
 }
 
+impl Default for OfUser {
+    fn default() -> OfUser {
+        let (rows, estimates) = (Vec::new(), LeastLevels::default());
+        OfUser { least: STARTED, first: (u32::MAX, STARTED), rows, estimates, started: 0 }
+    }
+}
+
 impl OfUser {
     fn submit(&mut self, row: u32, estimate: u64) {
+        self.least = self.least.min(estimate);
+        self.first = self.first.min((row, estimate));
         if self.rows.last().is_none_or(|last| *last < row) {
             self.rows.push(row);
             self.estimates.push(estimate);
@@ -68,6 +80,11 @@ impl OfUser {
     fn start(&mut self, row: u32) -> bool {
         let Ok(at) = self.rows.binary_search(&row) else { return false };
         self.estimates.replace(at, STARTED);
+        self.least = self.estimates.least();
+        if row == self.first.0 {
+            let next = self.estimates.next(at, STARTED);
+            self.first = next.map_or((u32::MAX, STARTED), |at| (self.rows[at], self.estimates.numbers()[at]));
+        }
         self.started += 1;
         if self.started > FEW && self.started > self.rows.len() / 2 {
             let mut estimates = self.estimates.numbers().iter();
@@ -81,7 +98,17 @@ impl OfUser {
 
     /// The first job from row `from` on whose estimate is below `below`.
     fn next(&self, from: u32, below: u64) -> Option<u32> {
-        let at = self.rows.partition_point(|row| *row < from);
+        let (first, estimate) = self.first;
+        if self.least >= below {
+            return None;
+        }
+        if from <= first && estimate < below {
+            return Some(first);
+        }
+        if self.rows.last().is_none_or(|last| *last < from) {
+            return None;
+        }
+        let at = if from <= first { 0 } else { self.rows.partition_point(|row| *row < from) };
         self.estimates.next(at, below).map(|at| self.rows[at])
     }
 }
@@ -126,9 +153,10 @@ impl PendingKinds {
         &self.possible
     }
 
-    /// The first user from `from` on with a pending job of a kind.
-    pub(crate) fn next_user(&self, kind: u32, from: u32) -> Option<u32> {
-        self.kinds[kind as usize].users.range(from..).next().map(|(user, _)| *user)
+    /// Each user's first job of a kind from row `from` on whose estimate is below `below`, by user.
+    pub(crate) fn first_of_users(&self, kind: u32, from: u32, below: u64) -> impl Iterator<Item = (u32, u32)> {
+        let users = self.kinds[kind as usize].users.iter();
+        users.filter_map(move |(user, of)| Some((*user, of.next(from, below)?)))
     }
 
     /// The user's first job of a kind from row `from` on whose estimate is below `below`.
@@ -194,7 +222,9 @@ mod tests {
                 let of_kind = || plain.iter().filter(|job| job.0 == kind);
                 let after = of_kind().filter(|job| job.1 == user && job.2 >= from && job.3 < below);
                 prop_assert_eq!(pending.next(kind, user, from, below), after.map(|job| job.2).min());
-                prop_assert_eq!(pending.next_user(kind, user), of_kind().map(|job| job.1).filter(|u| *u >= user).min());
+                let firsts: Vec<(u32, u32)> = pending.first_of_users(kind, from, below).collect();
+                let expected = (0..2).filter_map(|user| Some((user, pending.next(kind, user, from, below)?)));
+                prop_assert_eq!(firsts, expected.collect::<Vec<_>>());
             }
         }
     }

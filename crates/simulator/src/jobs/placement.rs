@@ -1,5 +1,7 @@
 //! On which of the machines on which it fits a chunk is put.
 
+use std::ops::RangeInclusive;
+
 use super::site::Site;
 
 /// The rule by which a chunk is put on a machine. Ties go to the machine of the smallest number.
@@ -94,6 +96,46 @@ impl Scores {
         }
     }
 
+    /// The range of the [keys](Scores::key) of machines that have `has` when they are empty.
+    pub(crate) fn keys(&self, has: &[u64]) -> RangeInclusive<u64> {
+        match self.rule {
+            Placement::FirstFit => 0..=0,
+            Placement::BestFit => 0..=self.size(has),
+            Placement::WorstFit => u64::MAX - self.size(has)..=u64::MAX,
+            Placement::Dominant => 0..=(has.len() as u64) << 32,
+        }
+    }
+
+    /// A number for machines by which those are found that have low scores, given [the part of their
+    /// score](Scores::of_free) that does not depend on the chunk and their shape.
+    ///
+    /// For [`Placement::Dominant`] the sum of the shape's entries with alternating signs, shifted to be positive: for two
+    /// resources its difference is the distance of two shapes, for more at most that.
+    pub(crate) fn key(&self, of_free: u64, shape: &[u64]) -> u64 {
+        match self.rule {
+            Placement::Dominant => {
+                let entries = shape.iter().enumerate();
+                entries.map(|(r, x)| if r % 2 == 0 { *x } else { (1 << 32) - x }).sum()
+            }
+            _ => of_free,
+        }
+    }
+
+    /// The [key](Scores::key) from which to search for the least score of the chunk: a machine's score is no less than
+    /// the distance of its key from this.
+    pub(crate) fn key_of_chunk(&self) -> u64 {
+        self.key(0, &self.shape)
+    }
+
+    /// The keys that machines may have on which a chunk fits.
+    pub(crate) fn keys_with_room(&self, chunk: &[u64]) -> RangeInclusive<u64> {
+        match self.rule {
+            Placement::FirstFit | Placement::Dominant => 0..=u64::MAX,
+            Placement::BestFit => self.size(chunk)..=u64::MAX,
+            Placement::WorstFit => 0..=u64::MAX - self.size(chunk),
+        }
+    }
+
     /// How far the chunk's shape is from another.
     fn distance(&self, other: &[u64]) -> u64 {
         self.shape.iter().zip(other).map(|(d, f)| d.abs_diff(*f)).sum()
@@ -113,4 +155,36 @@ fn shape(largest: &[u64], amounts: &[u64], out: &mut [u64]) {
     out.iter_mut().zip(amounts.iter().zip(largest)).for_each(|(x, (a, l))| *x = part(*a, *l));
     let largest = out.iter().copied().max().unwrap_or(0);
     out.iter_mut().for_each(|x| *x = part(*x, largest));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::kind::fits;
+    use super::*;
+
+    proptest! {
+        /// A search that stops by the keys leaves out no machine with a lower score and none on which the chunk fits.
+        #[test]
+        fn a_score_is_no_less_than_the_distance_of_the_keys(
+            (largest, chunk, free) in (1usize..5).prop_flat_map(|width| {
+                let amounts = || prop::collection::vec(0u64..40, width);
+                (prop::collection::vec(0u64..40, width), amounts(), amounts())
+            }),
+            (_, rule) in prop::sample::select(PLACEMENTS.to_vec()),
+        ) {
+            let within = |amounts: &[u64]| -> Vec<u64> { amounts.iter().zip(&largest).map(|(a, l)| *a.min(l)).collect() };
+            let (chunk, free) = (within(&chunk), within(&free));
+            let zeros = vec![0; largest.len()];
+            let mut scores = Scores { rule, largest: largest.clone(), shape: zeros.clone(), other: zeros };
+            scores.of_chunk(&chunk);
+            let mut shape = Vec::new();
+            scores.push_shape(&free, &mut shape);
+            let key = scores.key(scores.of_free(&free), &shape);
+            prop_assert!(scores.keys(&largest).contains(&key));
+            prop_assert!(scores.score(&free) >= key.abs_diff(scores.key_of_chunk()));
+            prop_assert!(!fits(&chunk, &free) || scores.keys_with_room(&chunk).contains(&key));
+        }
+    }
 }

@@ -384,7 +384,8 @@ impl Plan {
         }
         let free_of = |class: u32| &free[class as usize * width..][..width];
         let members_of = |class: u32| machines.members_of(class);
-        let chosen = chunk_choice::choose_all(kind, scores, fitting.into_iter(), free_of, members_of, |_| None)?;
+        let all = std::iter::once((0, fitting));
+        let chosen = chunk_choice::choose_all(kind, scores, all, |_, fitting| fitting, free_of, members_of, |_| None)?;
         let mut held = Placements::default();
         chosen.iter().for_each(|&(machine, chunks)| held.add(machine, chunks));
         held.merge();
