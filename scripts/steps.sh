@@ -11,8 +11,8 @@ declare -A TITLE=() KIND=() LANE=() LIMIT=() AFTER=() ON_REQUEST=()
 # commas; - for none. At most one step of a lane runs at a time; - for no lane. Kinds:
 #   build    compiles or computes: takes a core; at low priority if others may run beside it, unless a timed step waits for it
 #   timed    has tests that measure time or shares: takes a core; one such step runs at a time
-#   alone    measures how processors are shared: takes all cores, and runs once all others that take a core have ended, so
-#            that no core waits for it
+#   alone    measures how processors and disks are shared: takes all cores, and runs once all others have ended, so that no
+#            core waits for it; beside a waiting step too, such as one with a Slurm, shares are off
 #   waiting  mostly waits, or takes a second: counts as no core
 define_step() {
     local id=$1
@@ -116,7 +116,7 @@ may_start() {
     local before other counted=0 chosen=" ${CHOSEN[*]} "
     if [ "${KIND[$1]}" = alone ]; then
         for other in "${CHOSEN[@]}"; do
-            [ "$other" = "$1" ] || [ "${KIND[$other]}" = waiting ] || [ -n "${RESULT[$other]:-}" ] ||
+            [ "$other" = "$1" ] || [ -n "${RESULT[$other]:-}" ] ||
                 { [ "${KIND[$other]}" = alone ] && [ -z "${RUNNING[$other]:-}" ]; } || return 1
         done
     fi

@@ -119,7 +119,8 @@ before 1 $limit later 1 $((killed + 9))
 within "it runs again" "$(agents)" 1 1
 expect "started again, it sets weights" apart before 1 $limit is_apart
 command release
-expect "released, d.1 and e.1 have what they had before the first agent" weights before 1 $limit both_as_found
+expect "released, d.1 has what it had before the first agent" "weight 1 d.1" before 1 $limit as_found 1 d.1
+expect "and e.1" "weight 1 e.1" before 1 5 as_found 1 e.1
 within "release ends well" "$(grep -c '^release ended: 0' "$work/1/console")" 1 1
 for node in 1 2; do
     cp "$work/$node/recording.csv" "$kept/node-$node.csv"

@@ -133,11 +133,13 @@ quiet='
 define_step one   alone - 20 -   "One"
 define_step two   build - 20 -   "Two"
 define_step three build - 20 two "Three"
-one() { [ -e "$work/two" ] && [ -e "$work/three" ]; }
+define_step four  waiting - 20 - "Four"
+one() { [ -e "$work/two" ] && [ -e "$work/three" ] && [ -e "$work/four" ]; }
 two() { sleep 0.5; : >"$work/two"; }
 three() { sleep 0.5; : >"$work/three"; }
+four() { sleep 2; : >"$work/four"; }
 '
-holds "a step that is to run alone runs after all that take a core" check "$quiet" 2 one two three
+holds "a step that is to run alone runs after all others" check "$quiet" 2 one two three four
 alone=${timed//timed/alone}
 holds "of such steps one runs at a time" check "$alone" 4 one two
 lane=${timed//timed -/build x}
