@@ -9,12 +9,26 @@ use super::node_set::NodeSet;
 use super::results::Activity;
 use crate::SimulationError;
 
-/// The state of a partition in a pass.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Open,
-    /// A job of it waits for nodes: they are out of reach for later jobs of all partitions.
-    Failed,
+/// What a pass leaves to later jobs.
+struct Reach {
+    /// The nodes that are up and not closed.
+    available: NodeSet,
+    /// Whether these are all that are up.
+    is_all: bool,
+    /// By partition: whether a job of it waits for nodes. Then these are out of reach for later jobs of all partitions.
+    is_closed: Vec<bool>,
+}
+
+impl Reach {
+    fn close(&mut self, partition: usize, nodes: &NodeSet) {
+        self.is_closed[partition] = true;
+        self.remove(nodes);
+    }
+
+    fn remove(&mut self, nodes: &NodeSet) {
+        self.available.remove_all(nodes);
+        self.is_all = false;
+    }
 }
 
 impl Engine<'_> {
@@ -31,9 +45,8 @@ impl Engine<'_> {
     }
 
     fn walk_main(&mut self, now: Time, full: bool, policy: &mut dyn Policy) -> Result<(), SimulationError> {
-        let mut available = self.closed.up().clone();
-        let mut is_all_available = true;
-        let mut state = vec![State::Open; self.partitions.len()];
+        let is_closed = vec![false; self.partitions.len()];
+        let mut reach = Reach { available: self.closed.up().clone(), is_all: true, is_closed };
         let mut of_partition = vec![0u32; self.partitions.len()];
         let (mut depth, mut starts) = (0u32, 0u32);
         let mut usable = NodeSet::empty(self.nodes.len());
@@ -55,18 +68,17 @@ impl Engine<'_> {
                     break 'jobs;
                 }
                 depth += 1;
-                if state[p] != State::Open {
+                if reach.is_closed[p] {
                     let is_last = at + 1 == attempts;
-                    if is_last && (0..state.len()).all(|p| waiting[p] == 0 || state[p] == State::Failed) {
+                    if is_last && waiting.iter().zip(&reach.is_closed).all(|(waiting, closed)| *waiting == 0 || *closed)
+                    {
                         break 'jobs;
                     }
                     continue;
                 }
                 if self.limits.exceeds_limit(row) {
                     if self.options.assoc_limit_stop {
-                        state[p] = State::Failed;
-                        available.remove_all(&self.partitions[p]);
-                        is_all_available = false;
+                        reach.close(p, &self.partitions[p]);
                     }
                     continue;
                 }
@@ -74,11 +86,9 @@ impl Engine<'_> {
                 usable.copy_from(&self.partitions[p]);
                 // A job that is too large for each of its partitions is tried on the nodes of all.
                 usable.add_all(able);
-                usable.keep(&available);
+                usable.keep(&reach.available);
                 if !usable.has(self.nodes.nodes_at_least(kind)) {
-                    state[p] = State::Failed;
-                    available.remove_all(&self.partitions[p]);
-                    is_all_available = false;
+                    reach.close(p, &self.partitions[p]);
                     continue;
                 }
                 if self.limits.lacks_licences(row) {
@@ -89,31 +99,30 @@ impl Engine<'_> {
                     continue;
                 }
                 let number = self.jobs.kind[row as usize] as usize;
-                let latest = now.nanos().saturating_add(self.planned_length(row));
                 let mut held = if self.is_known_not_to_fit(number) {
                     None
                 } else {
                     usable.copy_from(able);
-                    usable.keep(&available);
+                    usable.keep(&reach.available);
                     let held = self.nodes.choose(kind, &usable);
                     // In its other partitions it may fit.
-                    if held.is_none() && is_all_available && attempts == 1 {
+                    if held.is_none() && reach.is_all && attempts == 1 {
                         self.note_that_does_not_fit(number);
                     }
+                    let latest = now.nanos().saturating_add(self.planned_length(row));
                     match held.is_some() && self.closed.keep_open(row, now.nanos(), latest, &mut usable) {
                         true => self.nodes.choose(kind, &usable),
                         false => held,
                     }
                 };
                 if held.is_none() && self.preemption.is_on() {
-                    usable.copy_from(self.attempt(row, at).1);
-                    usable.keep(&available);
-                    self.closed.keep_open(row, now.nanos(), latest, &mut usable);
+                    let mut open = self.open_now(now, row, at);
+                    open.keep(&reach.available);
                     let lenders = self.lenders(now.nanos(), row, at);
-                    held = self.choose_over(&self.nodes, &lenders, kind, &usable, false);
+                    held = self.choose_over(&self.nodes, &lenders, kind, &open, false);
                     if held.is_none() {
                         // It starts in a later pass, when what it preempts has ended.
-                        self.preempt(now, row, at, &usable);
+                        self.preempt(now, row, at, &open);
                     }
                 }
                 match held {
@@ -126,21 +135,16 @@ impl Engine<'_> {
                         break;
                     }
                     None if let Some(nodes) = self.closed.nodes_of_reservation(row, now.nanos()) => {
-                        available.remove_all(nodes);
-                        is_all_available = false;
+                        reach.remove(nodes);
                     }
                     None if self.reserves_nothing(now, row) => {}
                     None => {
-                        usable.copy_from(self.attempt(row, at).1);
-                        usable.keep(&available);
-                        self.closed.keep_open(row, now.nanos(), latest, &mut usable);
-                        // Nodes that are down, closed or reserved are in its way, and not jobs: it is passed over.
-                        if !self.waits_for_jobs(kind, &usable) {
-                            continue;
+                        let mut open = self.open_now(now, row, at);
+                        open.keep(&reach.available);
+                        // Else nodes that are down, closed or reserved are in its way, and not jobs: it is passed over.
+                        if self.waits_for_jobs(kind, &open) {
+                            reach.close(p, &self.partitions[p]);
                         }
-                        state[p] = State::Failed;
-                        available.remove_all(&self.partitions[p]);
-                        is_all_available = false;
                     }
                 }
             }
