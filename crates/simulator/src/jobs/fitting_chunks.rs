@@ -116,7 +116,8 @@ impl FittingChunks {
         let mut changes = Vec::new();
         // From earlier starts the job would end before its reservation begins, which then makes no difference.
         let first = from.saturating_sub(length).max(now);
-        for &(class, chunks, count) in own.iter().filter(|_| first < from) {
+        let own = if first < from { own } else { &[] };
+        for &(class, chunks, count) in own {
             let given = (from, to, u64::from(chunks));
             let during = first..from.saturating_add(length);
             self.window.steps.clear();

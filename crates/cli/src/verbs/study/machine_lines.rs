@@ -28,6 +28,7 @@ pub(super) fn lines(record: &StudyRecord) -> String {
             )
         }));
         lines.extend(started_by(run));
+        lines.extend(jobs.never_started.map(|left| never_started(run, left)));
         // Refusals do not depend on the policy.
         if listed.contains(&run.capacity_name.as_str()) {
             continue;
@@ -61,13 +62,8 @@ fn started_by(run: &RunRecord) -> Option<String> {
         let suspended = suspended.map_or(String::new(), |count| format!(", {count} suspended"));
         format!("; preempted: {} requeued, {} cancelled{suspended}", preempted.requeued, preempted.cancelled)
     });
-    let left = match jobs.never_started {
-        None => String::new(),
-        Some(1) => never_starts(&run.id, "1 job never starts"),
-        Some(left) => never_starts(&run.id, &format!("{left} jobs never start")),
-    };
     Some(format!(
-        "{}, started: {} at submission, {} by the main scheduler, {} by backfill; {ended} ended by their limits{beyond}{preempted}{left}",
+        "{}, started: {} at submission, {} by the main scheduler, {} by backfill; {ended} ended by their limits{beyond}{preempted}",
         run.id,
         part(by.submit),
         part(by.main),
@@ -75,10 +71,12 @@ fn started_by(run: &RunRecord) -> Option<String> {
     ))
 }
 
-/// A warning on a line of its own.
-fn never_starts(run: &str, left: &str) -> String {
+/// Returns a warning of jobs that are left at the end of a run.
+fn never_started(run: &RunRecord, left: u64) -> String {
+    let start = if left == 1 { "job never starts" } else { "jobs never start" };
     format!(
-        "\n{run}, warning: {left}: nothing runs, and the machines that could take more do not come back (outages, reservations)"
+        "{}, warning: {left} {start}: nothing runs, and the machines that could take more do not come back (outages, reservations)",
+        run.id
     )
 }
 

@@ -217,7 +217,7 @@ impl<'a> Engine<'a> {
     /// Simulates until all jobs have ended, or those that are left will never start.
     pub(in crate::jobs) fn run(mut self, policy: &mut dyn Policy) -> Result<Simulated, SimulationError> {
         let mut events = 0u64;
-        let mut at_rest_since = None;
+        let mut rests_since: Option<u64> = None;
         if policy.job_priorities().is_some() {
             self.order = Order::Priorities(Priorities::new(self.workload.len()));
             self.charges = (!self.options.charge_ends).then(Charges::default);
@@ -225,25 +225,23 @@ impl<'a> Engine<'a> {
         while let Some(now) = self.next_time() {
             self.progress.check()?;
             // Nodes that are still to be freed are no part of the results.
-            let is_over = self.alive == 0 && self.requeues == 0;
-            if is_over && !self.pending.is_any() && self.pending.next_submission().is_none() {
+            let is_over = self.alive == 0 && self.requeues == 0 && self.pending.next_submission().is_none();
+            if is_over && !self.pending.is_any() {
                 break;
             }
             if let Some(until) = self.until.filter(|until| now > until.nanos()) {
                 self.end = until.nanos();
                 break;
             }
-            if self.is_at_rest() {
-                let since = *at_rest_since.get_or_insert(now);
-                if now > since.saturating_add(LONGEST_REST) {
-                    self.end = since;
-                    let is_left = |(start, refused): &(&u64, &Option<_>)| **start == NO_TIME && refused.is_none();
-                    let left = self.starts.iter().zip(&self.jobs.rejections).filter(is_left).count();
-                    self.results.never_started = Some(left as u64);
-                    break;
-                }
-            } else {
-                at_rest_since = None;
+            // Then only the passing of time may let a job start.
+            let is_at_rest = is_over && self.closed.next_change().is_none();
+            rests_since = is_at_rest.then(|| rests_since.unwrap_or(now));
+            if let Some(since) = rests_since.filter(|since| now > since.saturating_add(LONGEST_REST)) {
+                self.end = since;
+                let is_left = |(start, refused): &(&u64, &Option<_>)| **start == NO_TIME && refused.is_none();
+                let left = self.starts.iter().zip(&self.jobs.rejections).filter(is_left).count();
+                self.results.never_started = Some(left as u64);
+                break;
             }
             self.end = now;
             self.catch_up(now, policy);
@@ -380,12 +378,6 @@ impl<'a> Engine<'a> {
             }
         }
         self.note_change(now);
-    }
-
-    /// Whether no job runs, and only the passing of time may let one start.
-    fn is_at_rest(&self) -> bool {
-        let is_all_over = self.alive == 0 && self.requeues == 0;
-        is_all_over && self.pending.next_submission().is_none() && self.closed.next_change().is_none()
     }
 
     fn periodic_pass(&mut self, now: Time, policy: &mut dyn Policy) -> Result<(), SimulationError> {
