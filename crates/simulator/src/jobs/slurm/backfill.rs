@@ -150,7 +150,9 @@ impl<'a> Engine<'a> {
     ) -> Result<(), SimulationError> {
         let begin = now.nanos();
         let window_end = begin.saturating_add(self.options.bf_window.nanos());
-        let mut space = NodeSpace::new(begin, window_end, self.nodes.len());
+        let grain = self.options.bf_resolution.nanos().max(1);
+        let down = |time: u64| time / grain * grain;
+        let mut space = NodeSpace::new(down(begin), down(window_end), grain, self.nodes.len());
         let mut licences = self.held_licences();
         let mut looked = Looked::default();
         let mut reserved = vec![0u32; self.partitions.len()];
@@ -158,7 +160,7 @@ impl<'a> Engine<'a> {
         while candidates.is_any(self, begin, &mut space) {
             self.progress.check()?;
             let Some(row) = self.next_in_order(now, policy) else { break };
-            if tested >= self.options.bf_max_job_test || space.len() >= self.options.bf_max_job_test as usize {
+            if tested >= self.options.bf_max_job_test {
                 break;
             }
             let kind = self.jobs.kind[row as usize] as usize;
@@ -185,7 +187,8 @@ impl<'a> Engine<'a> {
                 let found = preempted.map_or(found, |held| PossibleStart::new(begin, held));
                 if is_now {
                     licences.iter_mut().for_each(|planned| self.hold_licences(planned, begin, length, row));
-                    if self.options.whole_nodes {
+                    // `bf_node_space_size` is `bf_max_job_test` if it is not set.
+                    if self.options.whole_nodes && space.made() < self.options.bf_max_job_test {
                         self.reserve(&mut space, begin, length, &found.nodes);
                     }
                     let (at, slot) = self.start(now, row, found.held.clone(), Activity::Backfill)?;
@@ -201,6 +204,9 @@ impl<'a> Engine<'a> {
                 let most = self.options.bf_job_part_count_reserve;
                 let may = start <= window_end && !self.reserves_nothing(now, row);
                 if may && one_more(&mut reserved[partition], most) {
+                    if space.made() >= self.options.bf_max_job_test {
+                        return Ok(());
+                    }
                     licences.iter_mut().for_each(|planned| self.hold_licences(planned, start, length, row));
                     self.reserve(&mut space, start, length, &found.nodes);
                     candidates.less_is_free();
@@ -247,14 +253,13 @@ impl<'a> Engine<'a> {
 
     fn hold_licences(&self, planned: &mut PlannedLicences<'a>, start: u64, length: u64, row: u32) {
         let (from, to) = self.planned_time(start, length);
-        planned.hold(from, to, row);
+        planned.hold(from, to.max(from.saturating_add(self.options.bf_resolution.nanos().max(1))), row);
     }
 
-    /// The time for which a job reserves.
+    /// The time for which a job reserves, if that is one grain or longer.
     fn planned_time(&self, start: u64, length: u64) -> (u64, u64) {
         let grain = self.options.bf_resolution.nanos().max(1);
-        let end = start.saturating_add(length).div_ceil(grain).saturating_mul(grain);
-        (start / grain * grain, end)
+        (start / grain * grain, start.saturating_add(length) / grain * grain)
     }
 
     /// What running jobs hold of licences, each until its limit; `None` without `bf_licenses`.
@@ -284,13 +289,17 @@ impl<'a> Engine<'a> {
         is_tested: &mut bool,
     ) -> Option<(u64, Rc<PossibleStart>)> {
         let kind = self.kind(row);
-        let (_, able) = self.attempt(row, place);
+        let (partition, able) = self.attempt(row, place);
         let chunks = self.chunks_of[self.jobs.kind[row as usize] as usize];
         let at_least = self.nodes.nodes_at_least(kind);
         let enough = self.nodes_needed[self.jobs.kind[row as usize] as usize];
         let (preemptable, lenders) = (self.preemptable(now, row, place), self.lenders(now, row, place));
         let length = self.planned_length(row);
         let window_end = now.saturating_add(self.options.bf_window.nanos());
+        // A node that becomes unreserved counts whether the job fits on it or not.
+        let mut of_partition = self.partitions[partition].clone();
+        of_partition.add_all(able);
+        of_partition.keep(self.closed.up());
         let mut nodes = NodeSet::empty(self.nodes.len());
         // What the last test was of, and its result.
         let mut of_last = NodeSet::empty(self.nodes.len());
@@ -305,21 +314,23 @@ impl<'a> Engine<'a> {
             nodes.copy_from(able);
             nodes.keep(self.closed.up());
             let end = at.saturating_add(length);
-            let closed = &self.closed;
-            let later = |space: &mut NodeSpace| {
-                [space.next_gain(at), closed.next_open(row, at, end)].into_iter().flatten().min()
-            };
             // Where even empty nodes do not suffice a job is tested too, which counts once.
             let needed = if *is_tested { enough } else { at_least };
             if let Err(TooFew(until)) = space.keep_unreserved(at, end, needed, &mut nodes) {
                 let until = until.max(at);
-                let is_opened = closed.next_open(row, at, until.saturating_add(length)).is_some();
-                at = if is_opened { later(space)? } else { space.next_gain(until)? };
+                at = match self.closed.next_open(row, at, until.saturating_add(length)) {
+                    Some(_) => self.more_nodes_at(row, at, end, &of_partition, space)?,
+                    // Up to there each such instant follows from the one before, and has too few nodes too.
+                    None => {
+                        let reached = space.last_gain(at, until, &of_partition).unwrap_or(at);
+                        space.next_gain(reached, reached.saturating_add(length), &of_partition)?
+                    }
+                };
                 continue;
             }
-            closed.keep_open(row, at, end, &mut nodes);
+            self.closed.keep_open(row, at, end, &mut nodes);
             if !nodes.has(at_least) {
-                at = later(space)?;
+                at = self.more_nodes_at(row, at, end, &of_partition, space)?;
                 continue;
             }
             *is_tested = true;
@@ -338,28 +349,54 @@ impl<'a> Engine<'a> {
             });
             of_last.copy_from(&nodes);
             let Some(found) = last.insert(result) else {
-                at = later(space)?;
+                at = self.more_nodes_at(row, at, end, &of_partition, space)?;
                 continue;
             };
             let start = found.at.max(at);
-            let end = start.saturating_add(length);
-            let are_left = || licences.is_none_or(|licences| licences.are_left(row, start, end));
-            let is_open = || {
-                space.has_unreserved(start, end, &found.nodes)
-                    && self.closed.leave(row, start, end, &found.held)
-                    && are_left()
-            };
-            if start > now && !is_open() {
-                at = start;
-                continue;
-            }
-            if start > now
-                && let Some(later) = later(space).filter(|later| start > *later)
-            {
-                at = later;
-                continue;
+            if start > now {
+                let more = self.more_nodes_at(row, at, end, &of_partition, space);
+                if let Some(more) = more.filter(|more| start > *more) {
+                    at = more;
+                    continue;
+                }
+                if start <= window_end && !self.is_unreserved(row, start, found, space, licences) {
+                    at = start;
+                    continue;
+                }
             }
             return last.flatten().map(|found| (start, found));
         }
+    }
+
+    /// When more nodes may be unreserved for a job than for one from `at` to `end`: at the end of an interval of the plan, or
+    /// when a reservation ends or the job's own begins.
+    fn more_nodes_at(&self, row: u32, at: u64, end: u64, of_partition: &NodeSet, space: &mut NodeSpace) -> Option<u64> {
+        let opens = self.closed.next_open(row, at, end);
+        let gains = match opens {
+            Some(_) => {
+                let mut open = of_partition.clone();
+                self.closed.keep_open(row, at, end, &mut open);
+                space.next_gain(at, end, &open)
+            }
+            None => space.next_gain(at, end, of_partition),
+        };
+        opens.into_iter().chain(gains).min()
+    }
+
+    /// Whether neither the plan nor reservations or licences are in the way of a planned start.
+    fn is_unreserved(
+        &self,
+        row: u32,
+        start: u64,
+        found: &PossibleStart,
+        space: &NodeSpace,
+        licences: Option<&PlannedLicences<'a>>,
+    ) -> bool {
+        let length = self.planned_length(row);
+        let end = start.saturating_add(length);
+        let (from, to) = self.planned_time(start, length);
+        !space.overlaps(from, to, &found.nodes)
+            && self.closed.leave(row, start, end, &found.held)
+            && licences.is_none_or(|licences| licences.are_left(row, start, end))
     }
 }

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::super::kind::Kind;
 use super::super::placements::Placements;
+use super::nodes::Nodes;
 
 /// Consecutive nodes on each of which equally much of a job may fit.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,13 @@ struct Run {
     is_taken: bool,
     /// Which of the stretches are its nodes.
     stretches: Range<u32>,
+}
+
+impl Run {
+    /// Its nodes, of all.
+    fn of<'s>(&self, stretches: &'s [Stretch]) -> &'s [Stretch] {
+        &stretches[self.stretches.start as usize..self.stretches.end as usize]
+    }
 }
 
 /// The nodes on which a job may be put.
@@ -85,52 +93,148 @@ impl Choice {
 
     /// Returns on which of the nodes a job is put; `None` if they do not suffice.
     ///
-    /// Nodes are taken from runs of consecutive ones: of the sufficient runs the one with the fewest free processors, or
-    /// if none suffices the one with the most. In a run nodes are taken in their order, but the only or last one is the
-    /// node with the fewest free processors. `least_loaded`: nodes with the most free processors first.
+    /// With `least_loaded` nodes with the most free processors come first. Else a job that needs one node of a number of
+    /// nodes for each chunk is put as [`Choice::choose_by_nodes`] says. Another one is put on the node with the fewest free
+    /// processors that holds it, and if none does on the nodes of runs in their order: of the sufficient runs the one with the
+    /// fewest free processors, or if none suffices the one with the most.
     ///
     /// O(n) for n stretches and chunks if one run suffices, else O(n + k log n) for k runs taken.
-    pub(super) fn choose(mut self, kind: &Kind, least_loaded: bool) -> Option<Placements> {
-        let mut chosen = Chosen { held: Placements::default(), left: kind.copies };
+    pub(super) fn choose(mut self, kind: &Kind, nodes: &Nodes<'_>) -> Option<Placements> {
         if self.runs.iter().map(|run| run.chunks).sum::<u64>() < u64::from(kind.copies) {
             return None;
         }
-        if least_loaded {
+        let mut chosen = Chosen { held: Placements::default(), left: kind.copies };
+        if nodes.least_loaded {
             self.stretches.sort_by_key(|stretch| Reverse(stretch.processors));
             self.stretches.iter().for_each(|all| (all.first..all.end).for_each(|node| chosen.take(node, all.chunks)));
             return Some(chosen.held);
         }
-        let Choice { stretches, mut runs } = self;
-        if runs.iter().any(|run| run.weight != runs[0].weight) {
-            runs.sort_by_key(|run| run.weight);
+        if self.runs.iter().any(|run| run.weight != self.runs[0].weight) {
+            self.runs.sort_by_key(|run| run.weight);
         }
-        let of = |run: &Run| &stretches[run.stretches.start as usize..run.stretches.end as usize];
-        for equals in runs.chunk_by_mut(|a, b| a.weight == b.weight) {
+        match kind.is_by_nodes {
+            true => self.choose_by_nodes(&mut chosen, kind.chunk[nodes.processors], nodes.whole),
+            false => self.choose_by_chunks(&mut chosen, kind),
+        }
+        chosen.held.merge();
+        Some(chosen.held)
+    }
+
+    fn choose_by_chunks(mut self, chosen: &mut Chosen, kind: &Kind) {
+        for equals in self.runs.chunk_by_mut(|a, b| a.weight == b.weight) {
             if let Some(run) = smallest_sufficient(equals, chosen.left) {
-                chosen.take_of_run(kind, of(&equals[run]));
+                chosen.take_of_run(kind, equals[run].of(&self.stretches));
                 break;
             }
-            // Heaps instead of an order of all, since few of the runs are taken.
-            let by_size = |(at, run): (usize, &Run)| (run.processors, Reverse(run.first), at);
-            let mut largest: BinaryHeap<_> = equals.iter().enumerate().map(by_size).collect();
-            let mut most_chunks: BinaryHeap<_> = equals.iter().enumerate().map(|(at, run)| (run.chunks, at)).collect();
+            let mut largest = Largest::new(equals);
             while chosen.left > 0
-                && let Some((.., at)) = largest.pop()
+                && let Some(at) = largest.pop(equals)
             {
-                while most_chunks.peek().is_some_and(|(_, at)| equals[*at].is_taken) {
-                    most_chunks.pop();
-                }
-                let suffices = most_chunks.peek().is_some_and(|(chunks, _)| *chunks >= u64::from(chosen.left));
+                let suffices = largest.has_run_of(equals, chosen.left);
                 let sufficient = if suffices { smallest_sufficient(equals, chosen.left) } else { None };
                 equals[at].is_taken = true;
-                chosen.take_of_run(kind, of(&equals[sufficient.unwrap_or(at)]));
+                chosen.take_of_run(kind, equals[sufficient.unwrap_or(at)].of(&self.stretches));
             }
             if chosen.left == 0 {
                 break;
             }
         }
-        chosen.held.merge();
-        Some(chosen.held)
+    }
+
+    /// Puts a job on as many nodes as it has chunks (`_eval_nodes` of select/cons_tres).
+    ///
+    /// Runs are compared in their order. One that suffices, in nodes and processors, takes the place of one that does not, or
+    /// that has more processors; but one that does not suffice also takes the place of any, sufficient or not, that has fewer
+    /// processors. Nodes of a run are taken in their order, only a job's last node, if it comes from another run, is the one
+    /// with the fewest processors that suffice. Slurm counts the free processors of a node as used but for one for each other
+    /// node, so that fewer are left to find than the job needs.
+    fn choose_by_nodes(mut self, chosen: &mut Chosen, of_chunk: u64, whole: bool) {
+        let mut processors = of_chunk as i64 * i64::from(chosen.left);
+        for equals in self.runs.chunk_by_mut(|a, b| a.weight == b.weight) {
+            let mut largest: Option<Largest> = None;
+            while chosen.left > 0 {
+                let holds_all = |run: &Run| !run.is_taken && run.chunks >= u64::from(chosen.left);
+                let some_suffice = match &mut largest {
+                    Some(largest) => largest.has_run_of(equals, chosen.left),
+                    None => equals.iter().any(holds_all),
+                };
+                let best = match some_suffice {
+                    true => best_by_nodes(equals, chosen.left, processors),
+                    false => largest.get_or_insert_with(|| Largest::new(equals)).pop(equals),
+                };
+                let Some(best) = best else { break };
+                equals[best].is_taken = true;
+                let stretches = equals[best].of(&self.stretches);
+                if chosen.left == 1 {
+                    let sufficient = stretches.iter().filter(|stretch| stretch.processors as i64 >= processors);
+                    let tightest = sufficient.min_by_key(|stretch| stretch.processors).or(stretches.first());
+                    tightest.into_iter().for_each(|stretch| chosen.take(stretch.first, 1));
+                    return;
+                }
+                for stretch in stretches {
+                    for node in stretch.first..stretch.end {
+                        if chosen.left == 0 {
+                            return;
+                        }
+                        let most = (processors - i64::from(chosen.left - 1)).max(of_chunk as i64);
+                        let free = stretch.processors as i64;
+                        processors -= if whole { free } else { most.min(free) };
+                        chosen.take(node, 1);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The run that Slurm takes next, of those that are not taken.
+fn best_by_nodes(runs: &[Run], nodes: u32, processors: i64) -> Option<usize> {
+    let mut best: Option<(usize, bool)> = None;
+    for (at, run) in runs.iter().enumerate().filter(|(_, run)| !run.is_taken) {
+        let suffices = run.processors as i64 >= processors && run.chunks >= u64::from(nodes);
+        let is_better = |(best, best_suffices): (usize, bool)| match suffices {
+            true => !best_suffices || run.processors < runs[best].processors,
+            false => run.processors > runs[best].processors,
+        };
+        if best.is_none_or(is_better) {
+            best = Some((at, suffices));
+        }
+    }
+    best.map(|(at, _)| at)
+}
+
+/// Runs by their size: heaps instead of an order of all, since few of the runs are taken.
+struct Largest {
+    /// By processors; of equal ones the first comes first.
+    by_processors: BinaryHeap<(u64, Reverse<usize>)>,
+    by_chunks: BinaryHeap<(u64, usize)>,
+}
+
+impl Largest {
+    fn new(runs: &[Run]) -> Largest {
+        let all = || runs.iter().enumerate();
+        Largest {
+            by_processors: all().map(|(at, run)| (run.processors, Reverse(at))).collect(),
+            by_chunks: all().map(|(at, run)| (run.chunks, at)).collect(),
+        }
+    }
+
+    /// The run with the most processors of those that are not taken.
+    fn pop(&mut self, runs: &[Run]) -> Option<usize> {
+        while let Some((_, Reverse(at))) = self.by_processors.pop() {
+            if !runs[at].is_taken {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Whether a run that is not taken has so many chunks.
+    fn has_run_of(&mut self, runs: &[Run], chunks: u32) -> bool {
+        while self.by_chunks.peek().is_some_and(|(_, at)| runs[*at].is_taken) {
+            self.by_chunks.pop();
+        }
+        self.by_chunks.peek().is_some_and(|(most, _)| *most >= u64::from(chunks))
     }
 }
 
@@ -164,8 +268,8 @@ impl Chosen {
                 if self.left == 0 {
                     return;
                 }
-                // Without a number of nodes Slurm looks for one node, and then for more processors.
-                let is_last = if kind.is_by_nodes { self.left == 1 } else { self.left == kind.copies };
+                // Slurm looks for one node, and then for more processors.
+                let is_last = self.left == kind.copies;
                 let rest = || stretches[at..].iter().filter(|other| other.chunks >= self.left);
                 let tightest = if is_last { rest().min_by_key(|other| other.processors) } else { None };
                 let (node, chunks) = tightest.map_or((node, stretch.chunks), |t| (t.first.max(node), t.chunks));

@@ -57,18 +57,18 @@ impl FreedChunks {
     }
 
     /// Computes anew what has changed.
-    pub(super) fn update(&mut self, engine: &Engine<'_>, kind: &Kind, now: u64) {
+    pub(super) fn update(&mut self, engine: &Engine<'_>, kind: &Kind) {
         let jobs = &engine.jobs_on_nodes;
         if self.seen == Some(jobs.changes()) {
             return;
         }
         let changed = self.seen.and_then(|seen| jobs.changed_since(seen));
         let changed = changed.unwrap_or_else(|| NodeSet::all(engine.nodes.len()));
-        changed.iter().for_each(|node| self.update_node(engine, kind, now, node));
+        changed.iter().for_each(|node| self.update_node(engine, kind, node));
         self.seen = Some(jobs.changes());
     }
 
-    fn update_node(&mut self, engine: &Engine<'_>, kind: &Kind, now: u64, node: u32) {
+    fn update_node(&mut self, engine: &Engine<'_>, kind: &Kind, node: u32) {
         let nodes = &engine.nodes;
         let jobs = engine.jobs_on_nodes.on(node);
         let mut chunks = nodes.any_chunks_on(kind, node);
@@ -91,7 +91,7 @@ impl FreedChunks {
         }
         added.extend(jobs.iter().map(|&(slot, chunks)| Added { slot, chunks, processors: 0 }));
         if added.len() > 1 {
-            added.sort_by_cached_key(|job| engine.expected_end(job.slot, now));
+            added.sort_by_cached_key(|job| engine.end_of(job.slot));
         }
         let mut free: SmallVec<[u64; 4]> = SmallVec::from_slice(nodes.free_on(node));
         let mut owed: SmallVec<[u64; 4]> = SmallVec::from_slice(nodes.owed_on(node));
@@ -147,7 +147,7 @@ impl FreedChunks {
             let now = |node: u32| (self.now[node as usize], engine.nodes.processors_on(node), 0);
             self.add_word(&mut choice, (at, nodes & with_room, empty), 0, now);
         }
-        choice.choose(kind, engine.nodes.least_loaded)
+        choice.choose(kind, &engine.nodes)
     }
 
     /// On which of these nodes Slurm puts a job after the ends that `has_ended` tells by slot, which had the nodes `ended`.
@@ -177,7 +177,7 @@ impl FreedChunks {
             let are_empty = empty | filled & ended;
             self.add_word(&mut choice, (at, nodes & (with_room | ended), are_empty), u8::from(busy_first), then);
         }
-        choice.choose(kind, engine.nodes.least_loaded)
+        choice.choose(kind, &engine.nodes)
     }
 
     /// Adds nodes of a word: those that are like most and are empty together, others each with its chunks, processors and

@@ -115,6 +115,12 @@ impl NodeSet {
         self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
     }
 
+    /// Returns whether it has one of some nodes that the other set has not.
+    pub(super) fn gains_on(&self, other: &NodeSet, nodes: &NodeSet) -> bool {
+        let words = self.words.iter().zip(&other.words).zip(&nodes.words);
+        words.into_iter().any(|((own, other), nodes)| own & !other & nodes != 0)
+    }
+
     pub(super) fn meets(&self, other: &NodeSet) -> bool {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
     }

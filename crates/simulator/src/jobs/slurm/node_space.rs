@@ -4,10 +4,14 @@ use super::node_set::{NodeSet, SparseNodes};
 
 /// Times from the begin to the end of a run's window, each with the nodes that no planned job has reserved.
 ///
-/// The intervals follow one another without a gap.
+/// The intervals follow one another without a gap; the first one can be empty.
 #[derive(Clone, Debug)]
 pub(super) struct NodeSpace {
     intervals: Vec<Interval>,
+    /// The shortest time that is reserved.
+    grain: u64,
+    /// How many intervals have been made: Slurm's table has no more room for those that it has put together with others.
+    made: u32,
     /// The nodes that are unreserved from the begin of the window to the end of an interval, for the first intervals:
     /// most jobs are tested for a start now.
     from_begin: Vec<NodeSet>,
@@ -51,15 +55,16 @@ pub(super) struct TooFew(pub(super) u64);
 const BETWEEN_COUNTS: usize = 4;
 
 impl NodeSpace {
-    pub(super) fn new(begin: u64, end: u64, nodes: usize) -> NodeSpace {
+    /// `begin` and `end` are multiples of `grain`.
+    pub(super) fn new(begin: u64, end: u64, grain: u64, nodes: usize) -> NodeSpace {
         let first = Interval { begin, end, unreserved: NodeSet::all(nodes), count: nodes, gain_follows: None };
         let met = Met { from_pivot: NodeSet::empty(nodes), ..Met::default() };
-        NodeSpace { intervals: vec![first], from_begin: Vec::new(), known: 0, met }
+        NodeSpace { intervals: vec![first], grain, made: 1, from_begin: Vec::new(), known: 0, met }
     }
 
-    /// The number of intervals.
-    pub(super) fn len(&self) -> usize {
-        self.intervals.len()
+    /// How many intervals have been made.
+    pub(super) fn made(&self) -> u32 {
+        self.made
     }
 
     /// Begins the tests of another job, or of one after something has been reserved.
@@ -79,7 +84,7 @@ impl NodeSpace {
     ) -> Result<(), TooFew> {
         let first = self.first_after(from);
         let last = self.intervals.partition_point(|i| i.begin <= to);
-        if first == 0 {
+        if self.intervals[..first].iter().all(|i| i.begin == i.end) {
             self.unreserved_from_begin(to).into_iter().for_each(|unreserved| nodes.keep(unreserved));
         } else if first < last {
             if let Some(short) = self.intervals[first..last].iter().rev().find(|i| i.count < needed) {
@@ -103,10 +108,10 @@ impl NodeSpace {
         self.from_begin.get(last)
     }
 
-    /// Returns whether all of the job's nodes are unreserved from `from` to `to`.
-    pub(super) fn has_unreserved(&self, from: u64, to: u64, nodes: &SparseNodes) -> bool {
-        let mut met = self.intervals[self.first_after(from)..].iter().take_while(|i| i.begin <= to);
-        met.all(|i| i.unreserved.has_all(nodes))
+    /// Returns whether some of the nodes are reserved at a time from `begin` to `end`, without `end`.
+    pub(super) fn overlaps(&self, begin: u64, end: u64, nodes: &SparseNodes) -> bool {
+        let mut met = self.intervals[self.first_after(begin)..].iter().take_while(|i| i.begin < end);
+        met.any(|i| !i.unreserved.has_all(nodes))
     }
 
     /// The first interval that ends after an instant.
@@ -114,43 +119,79 @@ impl NodeSpace {
         self.intervals.partition_point(|i| i.end <= time)
     }
 
-    /// Returns the end of the first interval after `time` behind which a node is unreserved that is not in it.
-    pub(super) fn next_gain(&mut self, time: u64) -> Option<u64> {
-        let first = self.first_after(time);
-        for at in first..self.intervals.len().saturating_sub(1) {
-            let [this, next] = &mut self.intervals[at..at + 2] else { break };
-            let gains = || next.count > this.count || !next.unreserved.is_in(&this.unreserved);
-            if *this.gain_follows.get_or_insert_with(gains) {
-                return Some(this.end);
+    /// Returns the end of the first interval after `from` behind which one of the nodes is unreserved that is not in it. Of
+    /// the intervals that begin after `to` only the first is looked at.
+    pub(super) fn next_gain(&mut self, from: u64, to: u64, nodes: &NodeSet) -> Option<u64> {
+        for at in self.first_after(from)..self.intervals.len() {
+            if self.gains_after(at, nodes) {
+                return Some(self.intervals[at].end);
+            }
+            if self.intervals[at].begin > to {
+                break;
             }
         }
         None
     }
 
-    /// Reserves nodes, whole.
+    /// The last of these ends after `from`, up to `to`.
+    pub(super) fn last_gain(&mut self, from: u64, to: u64, nodes: &NodeSet) -> Option<u64> {
+        let mut ended = self.first_after(from)..self.first_after(to);
+        ended.rfind(|at| self.gains_after(*at, nodes)).map(|at| self.intervals[at].end)
+    }
+
+    /// Whether one of the nodes is unreserved in the interval behind this one and not in this one.
+    fn gains_after(&mut self, at: usize, nodes: &NodeSet) -> bool {
+        let Some([this, next]) = self.intervals.get_mut(at..at + 2) else { return false };
+        let gains = || next.count > this.count || !next.unreserved.is_in(&this.unreserved);
+        *this.gain_follows.get_or_insert_with(gains) && next.unreserved.gains_on(&this.unreserved, nodes)
+    }
+
+    /// Reserves nodes, whole, for one grain at least. Of the intervals that it changes, and the ones before and behind them,
+    /// the first two neighbours that have become alike are put together (`_add_reservation` of sched/backfill).
     pub(super) fn reserve(&mut self, begin: u64, end: u64, nodes: &SparseNodes) {
-        let (first, last) = (self.cut(begin), self.cut(end));
-        self.known = self.known.min(first);
-        if let Some(before) = first.checked_sub(1) {
-            self.intervals[before].gain_follows = None;
+        let begin = begin.max(self.intervals[0].begin);
+        let end = end.max(begin.saturating_add(self.grain));
+        let at = self.intervals.partition_point(|i| i.end < begin);
+        if at == self.intervals.len() {
+            return;
         }
-        for interval in &mut self.intervals[first..last] {
+        let before = at.saturating_sub(1);
+        if self.intervals[at].end > begin {
+            self.cut(at, begin);
+        }
+        self.known = self.known.min(at + 1);
+        self.intervals[at].gain_follows = None;
+        let mut behind = at + 1;
+        while behind < self.intervals.len() {
+            if end < self.intervals[behind].end {
+                self.cut(behind, end);
+            }
+            let interval = &mut self.intervals[behind];
             interval.count -= interval.unreserved.remove_sparse(nodes);
             interval.gain_follows = None;
+            behind += 1;
+            if interval.end == end {
+                break;
+            }
+        }
+        let are_alike = |pair: &[Interval]| pair[0].count == pair[1].count && pair[0].unreserved == pair[1].unreserved;
+        let changed = &self.intervals[before..(behind + 1).min(self.intervals.len())];
+        if let Some(first) = changed.windows(2).position(are_alike).map(|at| before + at) {
+            let second = self.intervals.remove(first + 1);
+            let first_one = &mut self.intervals[first];
+            (first_one.end, first_one.gain_follows) = (second.end, second.gain_follows);
+            self.known = self.known.min(first + 1);
         }
     }
 
-    /// Makes an interval begin at an instant within the table. Returns the first interval that does not begin before.
-    fn cut(&mut self, time: u64) -> usize {
-        let at = self.intervals.partition_point(|i| i.begin < time);
-        if let Some(before) = at.checked_sub(1).map(|i| &mut self.intervals[i]).filter(|i| i.end > time) {
-            let rest = Interval { begin: time, ..before.clone() };
-            before.end = time;
-            before.gain_follows = Some(false);
-            self.intervals.insert(at, rest);
-            self.known = self.known.min(at);
-        }
-        at
+    /// Makes an interval end, and the next one begin, at an instant.
+    fn cut(&mut self, at: usize, time: u64) {
+        let rest = Interval { begin: time, ..self.intervals[at].clone() };
+        self.intervals[at].end = time;
+        self.intervals[at].gain_follows = Some(false);
+        self.intervals.insert(at + 1, rest);
+        self.known = self.known.min(at + 1);
+        self.made += 1;
     }
 }
 

@@ -242,6 +242,6 @@ impl<'a> Nodes<'a> {
             let weight = u8::from(busy_first && self.jobs_on(node) == 0);
             choice.add(Stretch::of(node, self.chunks_on(kind, node), self.processors_on(node), weight));
         }
-        choice.choose(kind, self.least_loaded)
+        choice.choose(kind, self)
     }
 }

@@ -1,12 +1,14 @@
 //! When a job can start on given nodes if running jobs end at their limits: the will-run test of select/cons_tres.
 //!
-//! Ends are taken in groups: those of 30 s, then of twice the time, and so on. After each group a job is tried. A run of
-//! backfill tests hundreds of jobs against the same ends, and most of them differ only in how many chunks they have or
-//! which nodes are reserved. So what each end adds, node by node, is computed once for all jobs of equal chunks
-//! ([`FreedChunks`]), and a test adds up what lies on its nodes.
+//! Ends are taken in groups ([`Groups`]); after each group a job is tried. A run of backfill tests hundreds of jobs against
+//! the same ends, and most of them differ only in how many chunks they have or which nodes are reserved. So what each end
+//! adds, node by node, is computed once for all jobs of equal chunks ([`FreedChunks`]), and a test adds up what lies on its
+//! nodes.
 
 use std::collections::HashMap;
 use std::rc::Rc;
+
+use evenhand_model::Span;
 
 use super::super::kind::Kind;
 use super::super::placements::Placements;
@@ -16,10 +18,46 @@ use super::node_set::{NodeSet, SparseNodes};
 use super::options::SlurmOptions;
 use super::running::Running;
 
-/// The first groups of ends span so much time.
-pub(super) const FIRST_GROUP: u64 = 30 * SECOND;
-/// How many ends a group has at most.
-pub(super) const LARGEST_GROUP: usize = 200;
+/// The first end is rounded up to a multiple of this, and the first group has what ends so much later at most.
+const FIRST_GROUP: u64 = 30 * SECOND;
+
+/// Which ends of running jobs a test takes together, before it tries the job (`_will_run_test` of select/cons_tres).
+pub(super) struct Groups {
+    linear: Option<Span>,
+    /// From when the groups count, if they have begun.
+    begin: Option<u64>,
+    /// How much later the last end of the group is at most.
+    window: u64,
+}
+
+impl Groups {
+    pub(super) fn new(options: &SlurmOptions) -> Groups {
+        Groups { linear: options.bf_window_linear, begin: None, window: FIRST_GROUP }
+    }
+
+    /// Notes that an end is taken; of the first one that the groups begin.
+    pub(super) fn take(&mut self, end: u64) {
+        self.begin.get_or_insert((end / FIRST_GROUP + 1).saturating_mul(FIRST_GROUP));
+    }
+
+    /// Whether the group goes on with the next end.
+    pub(super) fn goes_on(&self, next: u64) -> bool {
+        self.begin.is_none_or(|begin| next <= begin.saturating_add(self.window))
+    }
+
+    /// Begins another group, which has the next end.
+    pub(super) fn close(&mut self, next: Option<u64>) {
+        loop {
+            self.window = match self.linear {
+                Some(step) => self.window.saturating_add(step.nanos().max(1)),
+                None => self.window.saturating_mul(2),
+            };
+            if next.is_none_or(|next| self.goes_on(next)) {
+                break;
+            }
+        }
+    }
+}
 
 /// A running job's end as a plan expects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,7 +169,8 @@ impl Outlook {
     /// Returns when a job that does not fit now can start on these nodes, and on which of them; `None` if never. Jobs of
     /// equal `chunks` have equal numbers of it.
     ///
-    /// It starts when the last of the ended jobs ends that had one of its nodes.
+    /// It starts when the last job of the group ends with which it fits, of those that have one of the nodes, whether the job
+    /// is put on that one or not.
     pub(super) fn later_start(
         &mut self,
         engine: &Engine<'_>,
@@ -165,11 +204,11 @@ impl Outlook {
         }
         self.update_freed(engine, kind, chunks as usize);
         let freed = self.freed[chunks as usize].as_ref()?;
-        let ends = self.ends.get_or_insert_with(|| Ends::new(expected_ends(engine, self.now)));
+        let ends = self.ends.get_or_insert_with(|| Ends::new(expected_ends(engine)));
         let fitting = freed.now_on(nodes);
         let taken = ends.take(engine, freed, nodes, (fitting, wanted))?;
-        ends.choose(engine, kind, freed, (nodes, &mut self.ended), taken)
-            .map(|(start, held)| (start.unwrap_or(self.now), held))
+        let held = ends.choose(engine, kind, freed, (nodes, &mut self.ended), taken.count)?;
+        Some((engine.when_ended(taken.last, self.now), held))
     }
 
     /// On which of these nodes a job starts now, if it fits.
@@ -200,7 +239,7 @@ impl Outlook {
             self.freed_len += 1;
         }
         let freed = self.freed[chunks].get_or_insert_with(|| FreedChunks::new(engine, kind));
-        freed.update(engine, kind, self.now);
+        freed.update(engine, kind);
     }
 }
 
@@ -237,39 +276,37 @@ impl Ends {
         (from..self.all.len()).find_map(of)
     }
 
-    /// Takes ends away, group by group, until a job fits on these nodes. Returns the place of the next one; `None` if it never
-    /// fits.
+    /// Takes ends away, group by group, until a job fits on these nodes; `None` if it never fits.
     fn take(
         &self,
         engine: &Engine<'_>,
         freed: &FreedChunks,
         nodes: &NodeSet,
         (mut fitting, wanted): (u64, u64),
-    ) -> Option<usize> {
-        let mut window = FIRST_GROUP;
-        let mut group: Option<(u64, usize)> = None;
-        let mut taken = 0;
+    ) -> Option<Taken> {
+        let mut groups = Groups::new(&engine.options);
+        let mut count = 0;
+        let next_end = |count: usize| self.all.get(count).map(|end| end.at);
         loop {
-            let next = self.next(engine, freed, nodes, taken);
-            if let Some((first, size)) = group {
-                let goes_on = next.is_some_and(|(at, _)| self.all[at].at <= first.saturating_add(window));
-                if !goes_on || size == LARGEST_GROUP {
-                    group = None;
-                    window = next_window(&engine.options, window);
-                    if fitting >= wanted {
-                        return Some(taken);
-                    }
+            let mut last = None;
+            while let Some((at, chunks)) = self.next(engine, freed, nodes, count) {
+                groups.take(self.all[at].at);
+                last = Some(self.all[at].at);
+                count = at + 1;
+                fitting += chunks;
+                if !next_end(count).is_some_and(|next| groups.goes_on(next)) {
+                    break;
                 }
             }
-            let (at, chunks) = next?;
-            let (first, size) = group.unwrap_or((self.all[at].at / FIRST_GROUP * FIRST_GROUP, 0));
-            group = Some((first, size + 1));
-            taken = at + 1;
-            fitting += chunks;
+            let last = last?;
+            if fitting >= wanted {
+                return Some(Taken { count, last });
+            }
+            groups.close(next_end(count));
         }
     }
 
-    /// Where a job is put on these nodes after so many ends, and the last of these that had one of its nodes.
+    /// Where a job is put on these nodes after so many ends.
     fn choose(
         &self,
         engine: &Engine<'_>,
@@ -277,46 +314,42 @@ impl Ends {
         freed: &FreedChunks,
         (nodes, ended): (&NodeSet, &mut NodeSet),
         taken: usize,
-    ) -> Option<(Option<u64>, Placements)> {
+    ) -> Option<Placements> {
         let place = |slot: u32| self.place[slot as usize] as usize;
         ended.clear();
         self.all[..taken].iter().for_each(|end| ended.insert_all(engine.jobs_on_nodes.of(end.slot)));
         let ended = (&*ended, |slot: u32| place(slot) < taken);
-        let held = freed.choose_after(engine, kind, nodes, ended, engine.options.bf_busy_nodes)?;
-        let of_held = held.iter().flat_map(|(node, _)| freed.added(node)).map(|added| place(added.slot));
-        let last = of_held.filter(|place| *place < taken).max();
-        Some((last.map(|last| self.all[last].at), held))
+        freed.choose_after(engine, kind, nodes, ended, engine.options.bf_busy_nodes)
     }
 }
 
-/// How much time a group of ends spans after one that spans `window`.
-pub(super) fn next_window(options: &SlurmOptions, window: u64) -> u64 {
-    match options.bf_window_linear {
-        Some(step) => window.saturating_add(step.nanos()),
-        None => window.saturating_mul(2),
-    }
+/// The ends that a test takes before a job fits.
+struct Taken {
+    /// How many they are, with those of jobs on other nodes between them.
+    count: usize,
+    /// The last one.
+    last: u64,
 }
 
-/// The ends of running jobs in their order. A job beyond its limit ends when it is killed at the latest, or at once.
-pub(super) fn expected_ends(engine: &Engine<'_>, now: u64) -> Vec<End> {
-    let late = engine.ends.range(..(now.saturating_add(1), 0, 0)).map(|(.., slot)| engine.expected_end(*slot, now));
-    let mut late: Vec<End> = late.collect();
-    let others = engine.ends.range((now.saturating_add(1), 0, 0)..).map(|&(at, row, slot)| End { at, row, slot });
-    if late.is_empty() {
-        return others.collect();
-    }
-    // The sort merges runs that are in order.
-    late.extend(others);
-    late.sort();
-    late
+/// The ends of running jobs in their order; the ends of jobs that are beyond their limits have passed.
+pub(super) fn expected_ends(engine: &Engine<'_>) -> Vec<End> {
+    engine.ends.iter().map(|&(at, row, slot)| End { at, row, slot }).collect()
 }
 
 impl Engine<'_> {
-    /// When the running job of a slot is expected to end.
-    pub(super) fn expected_end(&self, slot: u32, now: u64) -> End {
+    /// By what the ends of running jobs are ordered.
+    pub(super) fn end_of(&self, slot: u32) -> End {
         let Running { row, expected, .. } = self.running[slot as usize];
+        End { at: expected, row, slot }
+    }
+
+    /// When a job is over that is expected to end then. A job beyond its limit ends when it is killed at the latest, or at
+    /// once (`_guess_job_end`).
+    pub(super) fn when_ended(&self, end: u64, now: u64) -> u64 {
+        if end > now {
+            return end;
+        }
         let grace = self.options.over_time_limit.unwrap_or_default().nanos() + self.options.kill_wait.nanos();
-        let at = if expected > now { expected } else { expected.saturating_add(grace).max(now + SECOND) };
-        End { at, row, slot }
+        end.saturating_add(grace).max(now + SECOND)
     }
 }

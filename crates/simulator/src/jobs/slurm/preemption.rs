@@ -11,7 +11,7 @@ use super::engine::{Engine, SECOND};
 use super::node_set::NodeSet;
 use super::nodes::Nodes;
 use super::options::{PreemptType, SlurmOptions};
-use super::outlook::{FIRST_GROUP, LARGEST_GROUP, expected_ends, next_window};
+use super::outlook::{Groups, expected_ends};
 use super::queue::Order;
 use super::running::{Event, LIMIT_SWEEP, Running};
 use super::suspension::Lenders;
@@ -390,31 +390,30 @@ impl<'a> Engine<'a> {
             return Some((now, held));
         }
         let meets = |slot: u32| self.running[slot as usize].held.iter().any(|(node, _)| nodes.contains(node));
-        let others: Vec<(u64, u32)> = expected_ends(self, now)
-            .into_iter()
-            .map(|end| (end.at, end.slot))
-            .filter(|(_, slot)| !candidates.contains(slot) && meets(*slot))
-            .collect();
-        let (mut window, mut taken) = (FIRST_GROUP, 0);
-        while let Some(&(first, _)) = others.get(taken) {
-            let until = (first / FIRST_GROUP * FIRST_GROUP).saturating_add(window);
-            let group = others[taken..].iter().take(LARGEST_GROUP).enumerate();
-            let size = group.take_while(|(at, (end, _))| *at == 0 || *end <= until).count();
-            for (_, slot) in &others[taken..taken + size] {
-                take_away(*slot, &mut free);
-                lenders.remove(*slot);
+        let mut others = expected_ends(self);
+        others.retain(|end| !candidates.contains(&end.slot));
+        let mut others = others.into_iter().peekable();
+        let mut groups = Groups::new(&self.options);
+        loop {
+            let mut last = None;
+            while let Some(end) = others.next() {
+                if !meets(end.slot) {
+                    continue;
+                }
+                take_away(end.slot, &mut free);
+                lenders.remove(end.slot);
+                groups.take(end.at);
+                last = Some(end.at);
+                if !others.peek().is_some_and(|next| groups.goes_on(next.at)) {
+                    break;
+                }
             }
-            taken += size;
-            window = next_window(&self.options, window);
+            let last = last?;
             if let Some(held) = self.choose_over(&free, &lenders, kind, nodes, self.options.bf_busy_nodes) {
-                let is_used = |slot: u32| {
-                    self.running[slot as usize].held.iter().any(|(node, _)| held.iter().any(|(own, _)| own == node))
-                };
-                let last = others[..taken].iter().rev().find(|(_, slot)| is_used(*slot));
-                return Some((last.map_or(now, |(end, _)| *end), held));
+                return Some((self.when_ended(last, now), held));
             }
+            groups.close(others.peek().map(|next| next.at));
         }
-        None
     }
 }
 

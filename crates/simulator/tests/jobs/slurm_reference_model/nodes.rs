@@ -74,6 +74,9 @@ impl SlurmReferenceModel<'_> {
                 None => runs.push(vec![n]),
             }
         }
+        if apart {
+            return self.choose_apart((chunk[0], copies), runs, &cpus, &weight);
+        }
         let mut on = Vec::new();
         while on.len() < copies {
             let left = copies - on.len();
@@ -88,11 +91,61 @@ impl SlurmReferenceModel<'_> {
             let mut run = runs.remove(at);
             while on.len() < copies && !run.is_empty() {
                 let left = copies - on.len();
-                let is_last = if apart { left == 1 } else { on.is_empty() };
-                let sufficient = (0..run.len()).filter(|&p| is_last && chunks(run[p]) >= left);
+                let sufficient = (0..run.len()).filter(|&p| on.is_empty() && chunks(run[p]) >= left);
                 let place = sufficient.min_by_key(|&p| (cpus(run[p]), run[p])).unwrap_or(0);
                 let node = run.remove(place);
                 on.extend(vec![node; chunks(node).min(left)]);
+            }
+        }
+        Some(on)
+    }
+
+    /// On which nodes of these runs Slurm puts so many chunks, each on a node of its own (`_eval_nodes` of select/cons_tres,
+    /// line by line).
+    fn choose_apart(
+        &self,
+        (of_chunk, copies): (u64, usize),
+        mut runs: Vec<Vec<usize>>,
+        cpus: &dyn Fn(usize) -> u64,
+        weight: &dyn Fn(usize) -> usize,
+    ) -> Option<Vec<usize>> {
+        let mut on = Vec::new();
+        let (mut rem_cpus, mut rem_nodes) = (of_chunk as i64 * copies as i64, copies as i64);
+        while rem_nodes > 0 {
+            let mut best: Option<(usize, i64, bool, usize)> = None;
+            for (at, run) in runs.iter().enumerate() {
+                let all = run.iter().map(|&n| cpus(n)).sum::<u64>() as i64;
+                let sufficient = all >= rem_cpus && run.len() as i64 >= rem_nodes;
+                let is_better = best.is_none_or(|(_, best_all, best_sufficient, best_weight)| {
+                    weight(run[0]) < best_weight
+                        || weight(run[0]) == best_weight
+                            && (sufficient && !best_sufficient
+                                || sufficient && all < best_all
+                                || !sufficient && all > best_all)
+                });
+                if is_better {
+                    best = Some((at, all, sufficient, weight(run[0])));
+                }
+            }
+            let mut run = runs.remove(best?.0);
+            if rem_nodes == 1 {
+                run = run
+                    .into_iter()
+                    .filter(|&n| cpus(n) as i64 >= rem_cpus)
+                    .min_by_key(|&n| (cpus(n), n))
+                    .into_iter()
+                    .collect();
+            }
+            for node in run {
+                if rem_nodes == 0 {
+                    break;
+                }
+                // `_cpus_to_use`: all but one for each of the other nodes, and what the job needs on this one at least.
+                let most = (rem_cpus - (rem_nodes - 1)).max(of_chunk as i64);
+                let used = if self.world.options.whole_nodes { cpus(node) as i64 } else { most.min(cpus(node) as i64) };
+                on.push(node);
+                rem_cpus -= used;
+                rem_nodes -= 1;
             }
         }
         Some(on)

@@ -4,30 +4,122 @@ use evenhand_simulator::Activity;
 
 use super::{Runs, SlurmReferenceModel, secs};
 
-struct Reservation {
+/// Who holds licences when.
+struct Holder {
     job: usize,
     begin: u64,
     end: u64,
-    nodes: Vec<usize>,
+}
+
+/// Times from the begin to the end of a run's window, each with the nodes that are reserved (`node_space` of sched/backfill).
+struct Table {
+    grain: u64,
+    records: Vec<Record>,
+    /// How many records were ever made.
+    made: u32,
+}
+
+#[derive(Clone)]
+struct Record {
+    begin: u64,
+    end: u64,
+    /// In their order.
+    reserved: Vec<usize>,
+}
+
+impl Table {
+    fn new(begin: u64, end: u64, grain: u64) -> Table {
+        Table { grain, records: vec![Record { begin, end, reserved: Vec::new() }], made: 1 }
+    }
+
+    /// `_add_reservation` of sched/backfill: records are cut at the begin and the end, and two that are alike are put together.
+    fn reserve(&mut self, begin: u64, end: u64, nodes: &[usize]) {
+        let begin = begin.max(self.records[0].begin);
+        let end = end.max(begin + self.grain);
+        let Some(at) = self.records.iter().position(|r| r.end >= begin) else { return };
+        let before = at.saturating_sub(1);
+        if self.records[at].end > begin {
+            self.cut(at, begin);
+        }
+        let mut after = None;
+        for at in at + 1.. {
+            if at == self.records.len() {
+                break;
+            }
+            if end < self.records[at].end {
+                self.cut(at, end);
+            }
+            let reserved = &mut self.records[at].reserved;
+            reserved.extend(nodes);
+            reserved.sort_unstable();
+            reserved.dedup();
+            if self.records[at].end == end {
+                after = Some(at + 1);
+                break;
+            }
+        }
+        for at in before.. {
+            if Some(at) == after || at + 1 >= self.records.len() {
+                break;
+            }
+            if self.records[at].reserved == self.records[at + 1].reserved {
+                self.records[at].end = self.records.remove(at + 1).end;
+                break;
+            }
+        }
+    }
+
+    fn cut(&mut self, at: usize, time: u64) {
+        let rest = Record { begin: time, ..self.records[at].clone() };
+        self.records[at].end = time;
+        self.records.insert(at + 1, rest);
+        self.made += 1;
+    }
+
+    /// Which of some nodes are unreserved from one time to another, a record that begins then included; and the end of the
+    /// first record behind which one more of them is, looking at the first record beyond that time at most.
+    fn look(&self, from: u64, to: u64, nodes: &[usize]) -> (Vec<usize>, Option<u64>) {
+        let without = |nodes: &[usize], record: &Record| -> Vec<usize> {
+            nodes.iter().copied().filter(|node| !record.reserved.contains(node)).collect()
+        };
+        let (mut left, mut gain) = (nodes.to_vec(), None);
+        for (at, record) in self.records.iter().enumerate() {
+            if let Some(next) = self.records.get(at + 1).filter(|_| record.end > from && gain.is_none()) {
+                let (next, this) = (without(nodes, next), without(&left, record));
+                gain = next.iter().any(|node| !this.contains(node)).then_some(record.end);
+            }
+            if record.end > from {
+                if record.begin > to {
+                    break;
+                }
+                left = without(&left, record);
+            }
+        }
+        (left, gain)
+    }
+
+    /// Whether a job would meet a reservation on its nodes: `_test_resv_overlap` of sched/backfill.
+    fn overlaps(&self, begin: u64, end: u64, nodes: &[usize]) -> bool {
+        let mut met = self.records.iter().filter(|r| r.end > begin && r.begin < end);
+        met.any(|r| r.reserved.iter().any(|node| nodes.contains(node)))
+    }
 }
 
 impl SlurmReferenceModel<'_> {
     pub(super) fn backfill(&mut self, t: u64) {
         let o = self.world.options;
+        let grain = secs(o.bf_resolution);
         let window_end = t + secs(o.bf_window);
-        let mut reservations: Vec<Reservation> = Vec::new();
+        let mut table = Table::new(t / grain * grain, window_end / grain * grain, grain);
         let (mut tested, mut starts) = (0, 0);
         let mut looked: Vec<usize> = Vec::new();
         let mut reserved = vec![0; self.world.partitions.len()];
-        // Who holds licences when: running jobs until their limits.
-        let grain = secs(o.bf_resolution);
+        // Running jobs hold licences until their limits.
         let running = self.running.iter().filter(|r| !r.ended);
         let until = |r: &Runs| (r.start + r.limit + r.paused) / grain * grain;
-        let mut licences: Vec<Reservation> =
-            running.map(|r| Reservation { job: r.job, begin: 0, end: until(r), nodes: Vec::new() }).collect();
+        let mut licences: Vec<Holder> = running.map(|r| Holder { job: r.job, begin: 0, end: until(r) }).collect();
         for job in self.order() {
-            let cuts = self.cuts(t, window_end, &reservations);
-            if tested >= o.bf_max_job_test || cuts.len() as u32 >= o.bf_max_job_test {
+            if tested >= o.bf_max_job_test {
                 return;
             }
             let user = self.world.jobs[job].user;
@@ -41,28 +133,26 @@ impl SlurmReferenceModel<'_> {
                 if self.is_over_limit(job) || !o.bf_licenses && self.lacks_licences(job) {
                     continue;
                 }
-                let nodes = self.tried_on(job, p);
-                let plan = self.plan(t, window_end, (job, p), &nodes, (&reservations, &licences), &mut is_tested);
+                let plan = self.plan(t, window_end, (job, p), (&table, &licences), &mut is_tested);
                 let Some((start, mut on)) = plan else { continue };
                 if start <= t && self.lacks_licences(job) {
                     continue;
                 }
                 let mut is_now = start <= t;
                 if is_now {
-                    let intervals = self.intervals(t, window_end, &reservations);
                     let until = t + self.length(job);
-                    let is_free = |n: usize| intervals.iter().filter(|i| i.0 <= until).all(|i| !i.2.contains(&n));
-                    let mut open = nodes.clone();
-                    open.retain(|&n| is_free(n) && self.is_up(t, n) && self.is_open(job, n, t, until));
+                    let mut open = table.look(t, until, &self.tried_on(job, p)).0;
+                    open.retain(|&n| self.is_up(t, n) && self.is_open(job, n, t, until));
                     if self.choose_over((t, job, p), &open, &self.running, false).is_none() {
                         on = self.preempt(t, job, p, &open).unwrap();
                         is_now = false;
                     }
                 }
                 if is_now {
-                    licences.push(self.reservation(t, job, &[]));
-                    if o.whole_nodes {
-                        reservations.push(self.reservation(t, job, &on));
+                    licences.push(self.holder(t, job));
+                    if o.whole_nodes && table.made < o.bf_max_job_test {
+                        let (begin, end) = self.planned_time(t, job);
+                        table.reserve(begin, end, &on);
                     }
                     self.start(t, job, on, Activity::Backfill);
                     starts += 1;
@@ -73,8 +163,12 @@ impl SlurmReferenceModel<'_> {
                     continue;
                 }
                 reserved[p] += 1;
-                licences.push(self.reservation(start, job, &[]));
-                reservations.push(self.reservation(start, job, &on));
+                if table.made >= o.bf_max_job_test {
+                    return;
+                }
+                licences.push(self.holder(start, job));
+                let (begin, end) = self.planned_time(start, job);
+                table.reserve(begin, end, &on);
             }
             tested += u32::from(is_tested);
             if starts > 0 && starts == o.bf_max_job_start {
@@ -83,29 +177,15 @@ impl SlurmReferenceModel<'_> {
         }
     }
 
-    fn reservation(&self, start: u64, job: usize, on: &[usize]) -> Reservation {
-        let grain = secs(self.world.options.bf_resolution);
-        let end = (start + self.length(job)).div_ceil(grain) * grain;
-        Reservation { job, begin: start / grain * grain, end, nodes: on.to_vec() }
+    fn holder(&self, start: u64, job: usize) -> Holder {
+        let (begin, end) = self.planned_time(start, job);
+        Holder { job, begin, end: end.max(begin + secs(self.world.options.bf_resolution)) }
     }
 
-    /// Where intervals of the plan begin.
-    fn cuts(&self, t: u64, window_end: u64, reservations: &[Reservation]) -> Vec<u64> {
-        let inside = reservations.iter().flat_map(|r| [r.begin, r.end]).filter(|&c| c > t && c < window_end);
-        let mut cuts: Vec<u64> = inside.chain([t]).collect();
-        cuts.sort_unstable();
-        cuts.dedup();
-        cuts
-    }
-    /// The intervals of the plan with the nodes that are reserved in each.
-    fn intervals(&self, t: u64, window_end: u64, reservations: &[Reservation]) -> Vec<(u64, u64, Vec<usize>)> {
-        let cuts = self.cuts(t, window_end, reservations);
-        let end = |at: usize| cuts.get(at + 1).copied().unwrap_or(window_end);
-        let taken = |begin: u64| {
-            let covering = reservations.iter().filter(move |r| r.begin <= begin && begin < r.end);
-            covering.flat_map(|r| r.nodes.clone()).collect::<Vec<usize>>()
-        };
-        cuts.iter().enumerate().map(|(at, &begin)| (begin, end(at), taken(begin))).collect()
+    /// The begin and the end of what a job reserves.
+    fn planned_time(&self, start: u64, job: usize) -> (u64, u64) {
+        let down = |time: u64| time / secs(self.world.options.bf_resolution) * secs(self.world.options.bf_resolution);
+        (down(start), down(start + self.length(job)))
     }
 
     fn plan(
@@ -113,16 +193,10 @@ impl SlurmReferenceModel<'_> {
         t: u64,
         window_end: u64,
         (job, partition): (usize, usize),
-        of_partition: &[usize],
-        (reservations, licences): (&[Reservation], &[Reservation]),
+        (table, licences): (&Table, &[Holder]),
         is_tested: &mut bool,
     ) -> Option<(u64, Vec<usize>)> {
-        let intervals = self.intervals(t, window_end, reservations);
         let length = self.length(job);
-        let unreserved = |node: usize, from: u64, to: u64| {
-            let mut met = intervals.iter().filter(|i| i.1 > from && i.0 <= to);
-            met.all(|i| !i.2.contains(&node))
-        };
         let at_least = if self.is_apart(job) { self.chunk(job).1 } else { 1 };
         let left = |i: usize, at: u64| {
             let holders = licences.iter().filter(|r| r.begin <= at && at < r.end);
@@ -135,6 +209,9 @@ impl SlurmReferenceModel<'_> {
             let begins = licences.iter().map(|r| r.begin).filter(|&at| from < at && at <= to);
             self.world.options.bf_licenses && begins.chain([from]).any(is_short)
         };
+        let tried_on = self.tried_on(job, partition);
+        let able = |n: usize| tried_on.contains(&n) && self.fits_empty(job, n);
+        let own = self.nodes_in(partition);
         let mut at = t;
         loop {
             while at <= window_end && short(at, at + length) {
@@ -143,15 +220,13 @@ impl SlurmReferenceModel<'_> {
             if at > window_end {
                 return None;
             }
-            let nodes: Vec<usize> = of_partition
-                .iter()
-                .copied()
-                .filter(|&n| self.fits_empty(job, n) && unreserved(n, at, at + length))
+            // What a node gains counts, whether the job fits on it or not.
+            let looked_at: Vec<usize> = (0..self.has.len())
+                .filter(|&n| own.contains(&n) || able(n))
                 .filter(|&n| self.is_up(t, n) && self.is_open(job, n, at, at + length))
                 .collect();
-            let open: Vec<&(u64, u64, Vec<usize>)> = intervals.iter().filter(|i| i.1 > at).collect();
-            let gains = |pair: &&[&(u64, u64, Vec<usize>)]| pair[0].2.iter().any(|n| !pair[1].2.contains(n));
-            let gain = open.windows(2).find(gains).map(|pair| pair[0].1);
+            let (mut nodes, gain) = table.look(at, at + length, &looked_at);
+            nodes.retain(|&n| able(n));
             let later = [gain, self.reservations_leave_more_at(job, at, at + length)].into_iter().flatten().min();
             if nodes.len() < at_least {
                 at = later?;
@@ -163,16 +238,22 @@ impl SlurmReferenceModel<'_> {
                 continue;
             };
             let start = found.max(at);
-            let is_open =
-                |&n: &usize| unreserved(n, start, start + length) && self.is_open(job, n, start, start + length);
-            if start > t && (short(start, start + length) || !on.iter().all(is_open)) {
+            if start <= t {
+                return Some((start, on));
+            }
+            if let Some(later) = later.filter(|&later| start > later) {
+                at = later;
+                continue;
+            }
+            let (begin, end) = self.planned_time(start, job);
+            let is_open = |&n: &usize| self.is_open(job, n, start, start + length);
+            if start <= window_end
+                && (table.overlaps(begin, end, &on) || short(start, start + length) || !on.iter().all(is_open))
+            {
                 at = start;
                 continue;
             }
-            match later {
-                Some(later) if start > t && start > later => at = later,
-                _ => return Some((start, on)),
-            }
+            return Some((start, on));
         }
     }
 
@@ -205,33 +286,37 @@ impl SlurmReferenceModel<'_> {
         }
         let o = self.world.options;
         let grace = secs(o.over_time_limit.unwrap_or_default()) + secs(o.kill_wait);
-        let end = |r: &Runs| {
-            let at = if r.ended { r.finish + secs(o.completing) } else { r.start + r.limit + r.paused };
-            if at > t { at } else { (at + grace).max(t + 1) }
-        };
-        let meets = |r: &&Runs| r.on.iter().any(|n| nodes.contains(n));
-        let mut relevant: Vec<Runs> = left.iter().filter(meets).cloned().collect();
-        relevant.sort_by_key(|r| (end(r), r.job));
-        let mut window = 30;
-        let mut at = 0;
-        while at < relevant.len() {
-            let first = end(&relevant[at]) / 30 * 30;
-            let mut to = at + 1;
-            while to < relevant.len() && end(&relevant[to]) <= first + window && to - at < 200 {
-                to += 1;
+        let end = |r: &Runs| if r.ended { r.finish + secs(o.completing) } else { r.start + r.limit + r.paused };
+        let mut all = left.clone();
+        all.sort_by_key(|r| (end(r), r.job));
+        let (mut window, mut first, mut next) = (30, None, 0);
+        loop {
+            let mut last = None;
+            while let Some(r) = all.get(next) {
+                next += 1;
+                if !r.on.iter().any(|n| nodes.contains(n)) {
+                    continue;
+                }
+                last = Some(end(r));
+                left.retain(|other| other.job != r.job);
+                let until = *first.get_or_insert(end(r) / 30 * 30 + 30) + window;
+                if all.get(next).is_none_or(|r| end(r) > until) {
+                    break;
+                }
             }
-            left.retain(|r| !relevant[at..to].iter().any(|gone| gone.job == r.job));
-            window = match o.bf_window_linear {
-                Some(step) => window + secs(step),
-                None => window * 2,
-            };
+            let last = last?;
+            loop {
+                window = match o.bf_window_linear {
+                    Some(step) => window + secs(step),
+                    None => window * 2,
+                };
+                if all.get(next).is_none_or(|r| end(r) <= first.unwrap() + window) {
+                    break;
+                }
+            }
             if let Some(on) = self.choose_over((t, job, partition), nodes, &left, o.bf_busy_nodes) {
-                let uses = |r: &&Runs| r.on.iter().any(|n| on.contains(n));
-                let last = relevant[..to].iter().rev().find(uses).map_or(t, end);
-                return Some((last, on));
+                return Some((if last > t { last } else { (last + grace).max(t + 1) }, on));
             }
-            at = to;
         }
-        None
     }
 }
