@@ -48,7 +48,11 @@ one_row_a_job() {
                 for (i in times) if ($i ~ /^[0-9]/) $i = text(seconds($i) - by)
                 print
             }
-        }' "$1/sacct.txt"
+        }' "$1/sacct.txt" | {
+        # In the order of submission, which in a burst is that of the ids; tasks of arrays have raw ids of later jobs.
+        IFS= read -r header && printf '%s\n' "$header"
+        sort -t';' -s -k 2,2V
+    }
 }
 
 # simulate DIR: what was kept there, simulated; leaves study.txt and the folder study here. Status 1 with a message if that fails.

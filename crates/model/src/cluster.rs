@@ -20,6 +20,8 @@ pub struct MachineGroup {
     /// The speed relative to the machine on which run times were measured (its SPEC over the reference machine's SPEC),
     /// greater than 0.
     pub speed: Rational,
+    /// Slurm's scheduler puts jobs on machines of a lower weight first; 1 if nothing is said.
+    pub weight: u32,
     /// Properties that jobs can request: `infiniband`, `ssd`.
     pub properties: Vec<String>,
     /// The names of the machines in their order; empty where the name of the group is a list of hosts, or they have none.
@@ -32,7 +34,7 @@ impl MachineGroup {
     /// ```
     /// # use evenhand_model::*;
     /// let group = |name: &str, count| MachineGroup {
-    ///     name: name.into(), count, capacity: Vec::new(), speed: Rational::ONE, properties: Vec::new(), hosts: Vec::new(),
+    ///     name: name.into(), count, capacity: Vec::new(), speed: Rational::ONE, weight: 1, properties: Vec::new(), hosts: Vec::new(),
     /// };
     /// assert_eq!(group("n[1-2]", 2).host_names(), ["n1", "n2"]);
     /// assert!(group("thin", 2).host_names().is_empty());
@@ -392,7 +394,7 @@ mod tests {
             name: name.into(),
             count,
             capacity,
-            speed: Rational::ONE,
+            speed: Rational::ONE, weight: 1,
             properties: Vec::new(),
         }
     }

@@ -268,6 +268,7 @@ mod tests {
             count: 1,
             capacity: has.map(|n| ResourceQuantity::parse(n).unwrap()).to_vec(),
             speed: Rational::ONE,
+            weight: 1,
             properties: vec![],
         };
         let groups = [("a", ["16", "64"]), ("b", ["8", "256"]), ("c", ["64", "512"])].map(group).to_vec();

@@ -173,7 +173,7 @@ proptest! {
             name: i.to_string(),
             count: *count as u32,
             capacity: has.map(|n| ResourceQuantity::parse(&n.to_string()).unwrap()).to_vec(),
-            speed: Rational::from_parts(speed.0.into(), speed.1.into()),
+            speed: Rational::from_parts(speed.0.into(), speed.1.into()), weight: 1,
             properties: vec![],
         };
         let mut groups = groups;

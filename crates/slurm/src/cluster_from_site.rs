@@ -63,13 +63,14 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
         let is_feature = used.iter().any(|(_, node)| has(node).0);
         if is_feature && differs { format!("partition:{partition}") } else { partition.clone() }
     };
-    // Equal in amounts, speed, partitions and features.
+    // Equal in amounts, speed, weight, partitions and features.
     let mut equal: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (at, node) in &used {
         let mut properties: Vec<String> = node.partitions.iter().map(of_partition).chain(features(node)).collect();
         properties.sort();
         properties.dedup();
-        let key = (node.cpus, node.memory, node.gpus(), speed(node).unwrap_or(slowest), properties);
+        let weight = u32::try_from(node.weight).unwrap_or(u32::MAX);
+        let key = (node.cpus, node.memory, node.gpus(), speed(node).unwrap_or(slowest), weight, properties);
         equal.entry(key).or_default().push(*at);
     }
     let mut resources = vec!["cpu".to_string()];
@@ -81,7 +82,7 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
     let mut equal: Vec<_> = equal.into_iter().collect();
     equal.sort_by_key(|(_, members)| members[0]);
     let (mut groups, mut members) = (Vec::new(), Vec::new());
-    for ((cpus, memory, gpus, speed, properties), group_nodes) in equal {
+    for ((cpus, memory, gpus, speed, weight, properties), group_nodes) in equal {
         let mut has = vec![number(cpus)];
         has.extend(has_memory.then(|| ResourceQuantity { exact: memory.into(), is_bytes: true }));
         has.extend(has_gpus.then(|| number(gpus)));
@@ -94,6 +95,7 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
             count,
             capacity: has,
             speed,
+            weight,
             properties,
         });
         members.push(group_nodes);

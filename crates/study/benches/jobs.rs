@@ -148,6 +148,7 @@ fn group(name: &str, count: u32, has: [&str; 3]) -> MachineGroup {
         count,
         capacity: has,
         speed: Rational::ONE,
+        weight: 1,
         properties: Vec::new(),
     }
 }

@@ -7,7 +7,7 @@ use evenhand_model::{Cluster, Limit, MachineGroup, Queue, Rational, ResourceQuan
 
 use crate::{cluster_closures, cluster_licences, cluster_qos};
 
-const MACHINE: [&str; 5] = ["name", "count", "speed", "properties", "hosts"];
+const MACHINE: [&str; 6] = ["name", "count", "speed", "weight", "properties", "hosts"];
 const QUEUE: [&str; 12] = [
     "name",
     "price",
@@ -202,6 +202,10 @@ fn machine(table: &Table<'_>, cluster: &mut Cluster) -> Result<(), DocumentError
         Some(node) => node.positive()?.exact().clone(),
         None => Rational::ONE,
     };
+    let weight = match table.get("weight") {
+        Some(node) => whole(&node, 0, i64::from(u32::MAX), "a whole number from 0 to 4294967295")? as u32,
+        None => 1,
+    };
     let mut has = vec![ResourceQuantity::ZERO; cluster.resources.len()];
     for (key, node) in table.entries().filter(|(key, _)| !MACHINE.contains(&key.name())) {
         // A misspelt `count` would otherwise become a resource that no task uses.
@@ -225,7 +229,7 @@ fn machine(table: &Table<'_>, cluster: &mut Cluster) -> Result<(), DocumentError
         None => Vec::new(),
     };
     let properties = properties(table)?;
-    cluster.groups.push(MachineGroup { name: named, count, capacity: has, speed, properties, hosts });
+    cluster.groups.push(MachineGroup { name: named, count, capacity: has, speed, weight, properties, hosts });
     Ok(())
 }
 

@@ -18,6 +18,9 @@ pub fn cluster_text(cluster: &Cluster) -> String {
         if group.speed != Rational::ONE {
             line(&mut text, &format!("speed = {}", number(&group.speed)));
         }
+        if group.weight != 1 {
+            line(&mut text, &format!("weight = {}", group.weight));
+        }
         properties(&mut text, &group.properties);
         if !group.hosts.is_empty() {
             line(&mut text, &format!("hosts = {}", quoted(&group.hosts.join(","))));
@@ -221,7 +224,7 @@ mod tests {
             for (at, (name, count, bytes, part, gpus, properties)) in groups.into_iter().enumerate() {
                 let has = vec![amount(bytes, part, false), amount(bytes, 1, true), amount(gpus, 1, false)];
                 let speed = Rational::from_parts(u32::from(part).into(), 3u8.into());
-                cluster.groups.push(MachineGroup { hosts: Vec::new(),  name: format!("{name}{at}"), count, capacity: has, speed, properties });
+                cluster.groups.push(MachineGroup { hosts: Vec::new(),  name: format!("{name}{at}"), count, capacity: has, speed, weight: at as u32, properties });
             }
             for (at, (name, priority, wall, memory)) in queues.into_iter().enumerate() {
                 cluster.queues.push(Queue {

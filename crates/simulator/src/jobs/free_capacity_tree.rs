@@ -179,6 +179,7 @@ mod tests {
             count,
             capacity: has.clone(),
             speed: Rational::ONE,
+            weight: 1,
             properties: Vec::new(),
         };
         let cluster = Cluster {

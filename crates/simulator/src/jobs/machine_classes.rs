@@ -404,6 +404,7 @@ mod tests {
             count,
             capacity: has.iter().map(|amount| ResourceQuantity::parse(&amount.to_string()).unwrap()).collect(),
             speed: Rational::ONE,
+            weight: 1,
             properties: Vec::new(),
         };
         let cluster = Cluster {

@@ -124,6 +124,7 @@ mod tests {
             count: 1,
             capacity: vec![ResourceQuantity::parse("4").unwrap()],
             speed: Rational::ONE,
+            weight: 1,
             properties: Vec::new(),
             hosts: Vec::new(),
         };

@@ -24,6 +24,8 @@ pub(crate) struct Group {
     pub(crate) speed: (u64, u64),
     /// The same as a number.
     rate: f64,
+    /// Slurm's scheduler puts jobs on machines of a lower weight first.
+    pub(crate) weight: u32,
     properties: Vec<String>,
 }
 
@@ -159,8 +161,16 @@ impl Site {
     /// One pool: one machine that has all of it.
     pub fn pool(capacity: &Capacity) -> Site {
         let has = capacity.amounts().iter().map(|a| a.0).collect();
-        let group =
-            Group { name: "pool".into(), first: 0, count: 1, has, speed: (1, 1), rate: 1.0, properties: Vec::new() };
+        let group = Group {
+            name: "pool".into(),
+            first: 0,
+            count: 1,
+            has,
+            speed: (1, 1),
+            rate: 1.0,
+            weight: 1,
+            properties: Vec::new(),
+        };
         Site {
             groups: vec![group],
             queues: Vec::new(),
@@ -217,6 +227,7 @@ impl Site {
                 count: group.count,
                 has: steps(&cluster.units(group, resources)),
                 rate: to_f64(&group.speed),
+                weight: group.weight,
                 speed: fraction(&group.speed).ok_or_else(|| SiteError::Speed { group: group.name.clone() })?,
                 properties: group.properties.clone(),
             });

@@ -78,6 +78,7 @@ fn site(world: &World, w: &Workload) -> Site {
         count: g.count as u32,
         capacity: g.has.map(number).to_vec(),
         speed: Rational::from_parts(g.speed.0.into(), g.speed.1.into()),
+        weight: 1,
         properties: g.properties.iter().map(|p| p.to_string()).collect(),
     };
     let cpus = |limit: Option<u64>| limit.map(|l| ("cpu".to_string(), number(l))).into_iter().collect();

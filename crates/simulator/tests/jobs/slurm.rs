@@ -118,6 +118,7 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
         count: g.count as u32,
         capacity: g.has.map(number).to_vec(),
         speed: Rational::ONE,
+        weight: g.weight,
         properties: g.properties.iter().map(|p| p.to_string()).collect(),
     };
     let queue = |(i, p): (usize, &Partition)| Queue {
@@ -349,14 +350,12 @@ fn closed_nodes(nodes: usize) -> impl Strategy<Value = Vec<ClosedNodes>> {
 
 fn world() -> impl Strategy<Value = SlurmWorld> {
     let properties = || prop::sample::select(vec![vec![], vec!["a"], vec!["b"], vec!["a", "b"]]);
-    let groups = prop::collection::vec(
-        (1usize..4, [2u64..7, 3u64..7], properties()).prop_map(|(count, has, properties)| NodeGroup {
-            count,
-            has,
-            properties,
-        }),
-        1..4,
-    );
+    let groups =
+        prop::collection::vec(
+            (1usize..4, [2u64..7, 3u64..7], properties(), 0u32..3)
+                .prop_map(|(count, has, properties, weight)| NodeGroup { weight, count, has, properties }),
+            1..4,
+        );
     let limit = |from: u64, to: u64| prop_oneof![3 => Just(None), 1 => (from..to).prop_map(Some)];
     let needs = prop::sample::select(vec![vec![], vec![], vec!["a"], vec!["b"]]);
     let jobs_at_most = || prop::sample::select(vec![None, None, None, Some(1u32), Some(3)]);

@@ -20,12 +20,12 @@ pub(super) struct Stretch {
     /// The free processors of each.
     pub(super) processors: u64,
     /// Nodes of a lower weight are taken first.
-    pub(super) weight: u8,
+    pub(super) weight: u64,
 }
 
 impl Stretch {
     /// One node.
-    pub(super) fn of(node: u32, chunks: u32, processors: u64, weight: u8) -> Stretch {
+    pub(super) fn of(node: u32, chunks: u32, processors: u64, weight: u64) -> Stretch {
         Stretch { first: node, end: node + 1, chunks, processors, weight }
     }
 
@@ -37,7 +37,7 @@ impl Stretch {
 /// Consecutive nodes of equal weight on which some of a job fits.
 #[derive(Clone, Debug)]
 struct Run {
-    weight: u8,
+    weight: u64,
     first: u32,
     end: u32,
     chunks: u64,
@@ -93,7 +93,7 @@ impl Choice {
 
     /// Returns on which of the nodes a job is put; `None` if they do not suffice.
     ///
-    /// With `least_loaded` nodes with the most free processors come first. Else a job that needs one node of a number of
+    /// Nodes of a lower weight come first. With `least_loaded` those with the most free processors come first of them. Else a job that needs one node of a number of
     /// nodes for each chunk is put as [`Choice::choose_by_nodes`] says. Another one is put on the node with the fewest free
     /// processors that holds it, and if none does on the nodes of runs in their order: of the sufficient runs the one with the
     /// fewest free processors, or if none suffices the one with the most.
@@ -105,7 +105,7 @@ impl Choice {
         }
         let mut chosen = Chosen { held: Placements::default(), left: kind.copies };
         if nodes.least_loaded {
-            self.stretches.sort_by_key(|stretch| Reverse(stretch.processors));
+            self.stretches.sort_by_key(|stretch| (stretch.weight, Reverse(stretch.processors)));
             self.stretches.iter().for_each(|all| (all.first..all.end).for_each(|node| chosen.take(node, all.chunks)));
             return Some(chosen.held);
         }

@@ -21,7 +21,9 @@ pub(super) struct FreedChunks {
     added: Vec<SmallVec<[Added; 1]>>,
     /// The most frequent of what empty nodes hold: how many chunks, and their free processors.
     usual: (u32, u64),
-    /// Nodes that hold so much when they are empty. None if jobs hold more than there is, as beside suspended ones.
+    /// The weight of the nodes that hold so much.
+    weight: u32,
+    /// Nodes of that weight that hold so much when they are empty. None if jobs hold more than there is, as beside suspended ones.
     alike: NodeSet,
     /// Those of them that are empty.
     empty: NodeSet,
@@ -43,12 +45,13 @@ impl FreedChunks {
     pub(super) fn new(engine: &Engine<'_>, kind: &Kind) -> FreedChunks {
         let nodes = &engine.nodes;
         let none = NodeSet::empty(nodes.len());
-        let (usual, alike) = nodes.alike_when_empty(kind);
+        let (usual, weight, alike) = nodes.alike_when_empty(kind);
         FreedChunks {
             now: vec![0; nodes.len()],
             with_room: none.clone(),
             added: vec![SmallVec::new(); nodes.len()],
             usual,
+            weight,
             alike,
             empty: none.clone(),
             filled: none,
@@ -144,8 +147,10 @@ impl FreedChunks {
     pub(super) fn choose_now(&self, engine: &Engine<'_>, kind: &Kind, nodes: &NodeSet) -> Option<Placements> {
         let mut choice = Choice::default();
         for (at, [nodes, with_room, empty]) in words([nodes, &self.with_room, &self.empty]).enumerate() {
-            let now = |node: u32| (self.now[node as usize], engine.nodes.processors_on(node), 0);
-            self.add_word(&mut choice, (at, nodes & with_room, empty), 0, now);
+            let now = |node: u32| {
+                (self.now[node as usize], engine.nodes.processors_on(node), engine.nodes.weight_of(node, false))
+            };
+            self.add_word(&mut choice, (at, nodes & with_room, empty), u64::from(self.weight), now);
         }
         choice.choose(kind, &engine.nodes)
     }
@@ -172,10 +177,11 @@ impl FreedChunks {
                     processors += added.processors;
                     jobs -= 1;
                 }
-                (chunks, processors, u8::from(busy_first && jobs == 0))
+                (chunks, processors, engine.nodes.weight_of(node, busy_first && jobs == 0))
             };
             let are_empty = empty | filled & ended;
-            self.add_word(&mut choice, (at, nodes & (with_room | ended), are_empty), u8::from(busy_first), then);
+            let of_empty = u64::from(busy_first) << 32 | u64::from(self.weight);
+            self.add_word(&mut choice, (at, nodes & (with_room | ended), are_empty), of_empty, then);
         }
         choice.choose(kind, &engine.nodes)
     }
@@ -187,8 +193,8 @@ impl FreedChunks {
         &self,
         choice: &mut Choice,
         (at, mut word, empty): (usize, u64, u64),
-        weight_of_empty: u8,
-        of: impl Fn(u32) -> (u32, u64, u8),
+        weight_of_empty: u64,
+        of: impl Fn(u32) -> (u32, u64, u64),
     ) {
         let (chunks, processors) = self.usual;
         while word != 0 {

@@ -14,6 +14,8 @@ pub(super) struct Nodes<'a> {
     pub(super) free: Vec<u64>,
     /// How much more jobs hold than there is: what jobs use that suspended ones hold. Empty if no job can be suspended.
     pub(super) owed: Vec<u64>,
+    /// By node: of a lower weight they are taken first.
+    weights: Vec<u32>,
     /// How many jobs a node has.
     jobs: Vec<u32>,
     /// The free processors of all nodes.
@@ -37,11 +39,13 @@ impl<'a> Nodes<'a> {
         let processors = site.cpu.map_or(0, |(resource, _)| resource);
         let (jobs, with_free) = (vec![0; site.len()], NodeSet::empty(site.len()));
         let free_processors = free.iter().skip(processors).step_by(width).sum();
+        let weights = site.groups.iter().flat_map(|group| (0..group.count).map(|_| group.weight)).collect();
         let mut nodes = Nodes {
             site,
             width,
             free,
             owed: Vec::new(),
+            weights,
             jobs,
             free_processors,
             releases: 1,
@@ -192,20 +196,28 @@ impl<'a> Nodes<'a> {
         self.site.groups.iter().map(in_group).sum()
     }
 
+    /// The weight of a node; those that come last come behind all others.
+    #[inline]
+    pub(super) fn weight_of(&self, node: u32, is_last: bool) -> u64 {
+        u64::from(is_last) << 32 | u64::from(self.weights[node as usize])
+    }
+
     /// What most of the nodes hold on which jobs like this one fit when they are empty, as chunks and processors, and which
-    /// nodes these are: none if a node may have less than what its jobs leave free.
-    pub(super) fn alike_when_empty(&self, kind: &Kind) -> ((u32, u64), NodeSet) {
+    /// nodes these are, all of one weight: none if a node may have less than what its jobs leave free.
+    pub(super) fn alike_when_empty(&self, kind: &Kind) -> ((u32, u64), u32, NodeSet) {
         let mut alike = NodeSet::empty(self.len());
-        let holds = |group: &Group| (self.chunks_in_free(kind, &group.has, 0), group.has[self.processors]);
-        let len_of = |of: (u32, u64)| self.site.groups.iter().filter(|g| holds(g) == of).map(|g| g.count).sum::<u32>();
-        let held = self.site.groups.iter().map(holds).filter(|(chunks, _)| *chunks > 0);
+        let holds =
+            |group: &Group| (self.chunks_in_free(kind, &group.has, 0), group.has[self.processors], group.weight);
+        let len_of =
+            |of: (u32, u64, u32)| self.site.groups.iter().filter(|g| holds(g) == of).map(|g| g.count).sum::<u32>();
+        let held = self.site.groups.iter().map(holds).filter(|(chunks, ..)| *chunks > 0);
         let Some(usual) = held.max_by_key(|of| len_of(*of)).filter(|_| self.owed.is_empty()) else {
-            return ((0, 0), alike);
+            return ((0, 0), 0, alike);
         };
         for group in self.site.groups.iter().filter(|group| holds(group) == usual) {
             (group.first..group.first + group.count).for_each(|node| alike.insert(node));
         }
-        (usual, alike)
+        ((usual.0, usual.1), usual.2, alike)
     }
 
     /// How many chunks fit on these nodes, counted up to the number of chunks that the job has.
@@ -239,7 +251,8 @@ impl<'a> Nodes<'a> {
         }
         let mut choice = Choice::default();
         for node in self.with_room(kind, nodes) {
-            let weight = u8::from(busy_first && self.jobs_on(node) == 0);
+            let is_last = busy_first && self.jobs_on(node) == 0;
+            let weight = self.weight_of(node, is_last);
             choice.add(Stretch::of(node, self.chunks_on(kind, node), self.processors_on(node), weight));
         }
         choice.choose(kind, self)

@@ -55,6 +55,7 @@ pub(crate) struct SlurmReferenceModel<'a> {
     world: &'a SlurmWorld,
     has: Vec<[u64; 2]>,
     properties: Vec<Vec<&'static str>>,
+    weights: Vec<u32>,
     refused: &'a [bool],
     found: SlurmFound,
     running: Vec<Runs>,
@@ -92,6 +93,7 @@ impl<'a> SlurmReferenceModel<'a> {
             world,
             has: nodes.iter().map(|n| n.has).collect(),
             properties: nodes.iter().map(|n| n.properties.clone()).collect(),
+            weights: nodes.iter().map(|n| n.weight).collect(),
             refused,
             found: SlurmFound {
                 starts: vec![None; n],

@@ -58,12 +58,12 @@ impl SlurmReferenceModel<'_> {
         let cpus = |n: usize| self.free(n, running)[0];
         if self.world.options.least_loaded {
             let mut able = able;
-            able.sort_by_key(|&n| (std::cmp::Reverse(cpus(n)), n));
+            able.sort_by_key(|&n| (self.weights[n], std::cmp::Reverse(cpus(n)), n));
             let mut on: Vec<usize> = able.into_iter().flat_map(|n| vec![n; chunks(n)]).collect();
             on.truncate(copies);
             return Some(on);
         }
-        let weight = |n: usize| usize::from(busy_first && !is_busy(n));
+        let weight = |n: usize| (busy_first && !is_busy(n), self.weights[n]);
         let mut runs: Vec<Vec<usize>> = Vec::new();
         for n in able {
             match runs.last_mut().filter(|run| {
@@ -107,12 +107,12 @@ impl SlurmReferenceModel<'_> {
         (of_chunk, copies): (u64, usize),
         mut runs: Vec<Vec<usize>>,
         cpus: &dyn Fn(usize) -> u64,
-        weight: &dyn Fn(usize) -> usize,
+        weight: &dyn Fn(usize) -> (bool, u32),
     ) -> Option<Vec<usize>> {
         let mut on = Vec::new();
         let (mut rem_cpus, mut rem_nodes) = (of_chunk as i64 * copies as i64, copies as i64);
         while rem_nodes > 0 {
-            let mut best: Option<(usize, i64, bool, usize)> = None;
+            let mut best: Option<(usize, i64, bool, (bool, u32))> = None;
             for (at, run) in runs.iter().enumerate() {
                 let all = run.iter().map(|&n| cpus(n)).sum::<u64>() as i64;
                 let sufficient = all >= rem_cpus && run.len() as i64 >= rem_nodes;

@@ -9,6 +9,8 @@ pub(crate) struct NodeGroup {
     pub(crate) count: usize,
     pub(crate) has: [u64; 2],
     pub(crate) properties: Vec<&'static str>,
+    /// Nodes of a lower weight are taken first.
+    pub(crate) weight: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -148,7 +150,7 @@ impl SlurmWorld {
     /// One node of four CPUs and memory 4 in all partitions, and no limits; jobs in the order of submission.
     pub(crate) fn of_one_node(partitions: Vec<Partition>, jobs: Vec<SlurmJob>, options: SlurmOptions) -> SlurmWorld {
         SlurmWorld {
-            groups: vec![NodeGroup { count: 1, has: [4, 4], properties: vec![] }],
+            groups: vec![NodeGroup { count: 1, has: [4, 4], properties: vec![], weight: 1 }],
             partitions,
             accounts: Default::default(),
             qos: Default::default(),
