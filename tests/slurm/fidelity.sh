@@ -9,7 +9,8 @@
 # Like small, without fair share: licences, features (of which few nodes have what many ask for), suspension (of jobs of lower tiers), and
 # preemption: 110 jobs that are requeued or cancelled, beside a reservation. tests/slurm/rules.sh has the same rules on a few jobs each.
 # Prints a line `name real simulated difference` for makespan, mean wait, the waits of users and what started the jobs, and
-# fails beyond the bounds below. Starts a Slurm of its own and stops it at the end. As root the jobs are those of six of
+# fails beyond the bounds below. With --conf DebugFlags=Backfill,BackfillMap,Priority it also holds each decision of that Slurm
+# against the rules (decisions.py), for the mixes small and site. Starts a Slurm of its own and stops it at the end. As root the jobs are those of six of
 # the system's users; as any other user all are the caller's, under three accounts.
 set -uo pipefail
 
@@ -186,4 +187,8 @@ holds "every job is compared with itself" [ "$(wc -l <real.txt)" = "$(wc -l <sim
 holds "users are the same" below other_users 0
 holds "the makespan is met within 6 %" below makespan_s 0.06
 holds "the mean wait is met within 25 %" below mean_wait_s 0.25
+if grep -q _dump_job_test "$from/slurmctld.log" 2>/dev/null && command -v python3 >/dev/null; then
+    python3 "$root/tests/slurm/decisions.py" "$from" | tee decisions.txt
+    holds "plans are those of the rules from the same state, to 95 %" [ "${PIPESTATUS[0]}" = 0 ]
+fi
 summary
