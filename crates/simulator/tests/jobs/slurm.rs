@@ -268,7 +268,7 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
     );
     let rest = (
         limit(vec![0, 0, 104]),
-        any::<[bool; 7]>(),
+        any::<[bool; 8]>(),
         prop::sample::select(vec![None, None, Some(15u64)]),
         prop::sample::select(vec![300u64, 60, 37]),
         prop::sample::select(vec![Some(0u64), Some(60), None]),
@@ -300,6 +300,7 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
         epilog: r.1[4],
         charge_ends: r.1[5],
         bf_licenses: r.1[6],
+        tests_by_interval: r.1[7],
         bf_window_linear: r.2.map(s),
         priority_calc_period: s(r.3),
         over_time_limit: r.4.map(s),

@@ -10,7 +10,7 @@ use super::super::placements::Placements;
 use super::engine::{Engine, user_and_account};
 use super::node_set::{NodeSet, SparseNodes};
 use super::node_space::{NodeSpace, TooFew};
-use super::outlook::{Outlook, PossibleStart};
+use super::outlook::{Outlook, PossibleStart, Within};
 use super::planned_licences::PlannedLicences;
 use super::results::Activity;
 use crate::SimulationError;
@@ -179,12 +179,16 @@ impl<'a> Engine<'a> {
                 if start <= begin && self.limits.lacks_licences(row) {
                     continue;
                 }
-                let preempted = if start <= begin { self.preempt_for_plan(now, (row, at), &mut space) } else { None };
-                if preempted.is_some() {
-                    outlook.forget(self);
+                let mut found = found;
+                let mut is_now = start <= begin && !found.waits;
+                if is_now && self.preemption.is_on() && !self.fits_in_plan(now, (row, at), &mut space) {
+                    is_now = false;
+                    // If it does not fit then either, it waits for jobs beyond their limits, and reserves their nodes.
+                    if let Some(held) = self.preempt_for_plan(now, (row, at), &mut space) {
+                        outlook.forget(self);
+                        found = PossibleStart::new(begin, held);
+                    }
                 }
-                let is_now = start <= begin && preempted.is_none();
-                let found = preempted.map_or(found, |held| PossibleStart::new(begin, held));
                 if is_now {
                     licences.iter_mut().for_each(|planned| self.hold_licences(planned, begin, length, row));
                     // `bf_node_space_size` is `bf_max_job_test` if it is not set.
@@ -231,19 +235,25 @@ impl<'a> Engine<'a> {
             && one_more(looked.by_association.entry((user.0, account)).or_default(), o.bf_max_job_assoc)
     }
 
-    /// Makes running jobs end for one that could start now without them. Returns where it will fit; `None` if it fits now.
+    /// Whether a job fits now beside the reservations, without the end of another one.
+    fn fits_in_plan(&self, now: Time, (row, place): (u32, usize), space: &mut NodeSpace) -> bool {
+        let nodes = self.open_in_plan(now, (row, place), space);
+        let lenders = self.lenders(now.nanos(), row, place);
+        self.choose_over(&self.nodes, &lenders, self.kind(row), &nodes, false).is_some()
+    }
+
+    /// Makes running jobs end for one that could start now without them. Returns where it will fit, if it does then.
     fn preempt_for_plan(&mut self, now: Time, (row, place): (u32, usize), space: &mut NodeSpace) -> Option<Placements> {
-        if !self.preemption.is_on() {
-            return None;
-        }
+        let nodes = self.open_in_plan(now, (row, place), space);
+        self.preempt(now, row, place, &nodes)
+    }
+
+    /// The nodes on which a job may start now beside the reservations.
+    fn open_in_plan(&self, now: Time, (row, place): (u32, usize), space: &mut NodeSpace) -> NodeSet {
         let mut nodes = self.open_now(now, row, place);
         let end = now.nanos().saturating_add(self.planned_length(row));
         space.unreserved_from_begin(end).into_iter().for_each(|unreserved| nodes.keep(unreserved));
-        let lenders = self.lenders(now.nanos(), row, place);
-        match self.choose_over(&self.nodes, &lenders, self.kind(row), &nodes, false) {
-            Some(_) => None,
-            None => self.preempt(now, row, place, &nodes),
-        }
+        nodes
     }
 
     fn reserve(&self, space: &mut NodeSpace, start: u64, length: u64, nodes: &SparseNodes) {
@@ -323,7 +333,8 @@ impl<'a> Engine<'a> {
                     // Up to there each such instant follows from the one before, and has too few nodes too.
                     None => {
                         let reached = space.last_gain(at, until, &of_partition).unwrap_or(at);
-                        space.next_gain(reached, reached.saturating_add(length), &of_partition)?
+                        let end = reached.saturating_add(length);
+                        space.next_gain(reached, end, &of_partition, self.options.tests_by_interval)?
                     }
                 };
                 continue;
@@ -334,35 +345,45 @@ impl<'a> Engine<'a> {
                 continue;
             }
             *is_tested = true;
+            let by_interval = self.options.tests_by_interval;
+            let mut more = None;
+            let mut within = Within::ALL;
+            if by_interval {
+                more = self.more_nodes_at(row, at, end, &of_partition, space);
+                within = Within { from: at, to: more };
+            }
             // On the same nodes it can start at the same time.
-            let known = last.take().filter(|_| of_last == nodes);
+            let known = last.take().filter(|_| of_last == nodes && !by_interval);
             let result = known.unwrap_or_else(|| {
-                let starts = if fits { outlook.start_now(self, kind, chunks, &nodes) } else { None };
+                let tests_now = fits && (at == now || !by_interval);
+                let starts = if tests_now { outlook.start_now(self, kind, chunks, &nodes) } else { None };
                 let starts = starts.map(|held| PossibleStart::new(now, held));
                 starts.or_else(|| match preemptable.is_empty() && lenders.is_empty() {
-                    true => outlook.later_start(self, kind, chunks, &nodes),
-                    false => {
-                        let found = self.start_without(now, kind, (&preemptable, &lenders), &nodes);
-                        found.map(|(at, held)| PossibleStart::new(at, held))
-                    }
+                    true => outlook.later_start(self, kind, chunks, &nodes, within),
+                    false => self.start_without(now, kind, (&preemptable, &lenders), &nodes, within),
                 })
             });
             of_last.copy_from(&nodes);
+            if !by_interval && result.as_ref().is_none_or(|found| found.at.max(at) > now) {
+                more = self.more_nodes_at(row, at, end, &of_partition, space);
+            }
             let Some(found) = last.insert(result) else {
-                at = self.more_nodes_at(row, at, end, &of_partition, space)?;
+                at = more?;
                 continue;
             };
             let start = found.at.max(at);
             if start > now {
-                let more = self.more_nodes_at(row, at, end, &of_partition, space);
-                if let Some(more) = more.filter(|more| start > *more) {
-                    at = more;
-                    continue;
-                }
-                if start <= window_end && !self.is_unreserved(row, start, found, space, licences) {
-                    at = start;
-                    continue;
-                }
+                let is_late = more.is_some_and(|more| start > more);
+                let is_reserved =
+                    |space: &NodeSpace| start <= window_end && !self.is_unreserved(row, start, found, space, licences);
+                // From 24.11 on what is reserved is looked at first.
+                at = match by_interval && is_reserved(space) {
+                    true => start,
+                    false if is_late => more?,
+                    false if !by_interval && is_reserved(space) => start,
+                    false => return last.flatten().map(|found| (start, found)),
+                };
+                continue;
             }
             return last.flatten().map(|found| (start, found));
         }
@@ -376,9 +397,9 @@ impl<'a> Engine<'a> {
             Some(_) => {
                 let mut open = of_partition.clone();
                 self.closed.keep_open(row, at, end, &mut open);
-                space.next_gain(at, end, &open)
+                space.next_gain(at, end, &open, self.options.tests_by_interval)
             }
-            None => space.next_gain(at, end, of_partition),
+            None => space.next_gain(at, end, of_partition, self.options.tests_by_interval),
         };
         opens.into_iter().chain(gains).min()
     }

@@ -120,14 +120,16 @@ impl NodeSpace {
     }
 
     /// Returns the end of the first interval after `from` behind which one of the nodes is unreserved that is not in it. Of
-    /// the intervals that begin after `to` only the first is looked at.
-    pub(super) fn next_gain(&mut self, from: u64, to: u64, nodes: &NodeSet) -> Option<u64> {
+    /// the intervals that begin after `to` only the first is looked at; if it has no such end, with `goes_beyond` the end of
+    /// the next one counts, unless that is the last.
+    pub(super) fn next_gain(&mut self, from: u64, to: u64, nodes: &NodeSet, goes_beyond: bool) -> Option<u64> {
         for at in self.first_after(from)..self.intervals.len() {
             if self.gains_after(at, nodes) {
                 return Some(self.intervals[at].end);
             }
             if self.intervals[at].begin > to {
-                break;
+                let beyond = self.intervals.get(at + 1).filter(|_| goes_beyond && at + 2 < self.intervals.len());
+                return beyond.map(|interval| interval.end);
             }
         }
         None

@@ -63,6 +63,9 @@ pub struct SlurmOptions {
     pub bf_licenses: bool,
     /// `bf_window_linear`: by how much the groups of ends grow that a test takes together; `None`: they double.
     pub bf_window_linear: Option<Span>,
+    /// Whether backfill tests a later start for itself, as from Slurm 24.11 on: what ends before it is gone, and the test
+    /// goes no further than the next one. Else each test begins now and ends with the last running job.
+    pub tests_by_interval: bool,
     /// `assoc_limit_stop`: whether a job that a limit holds back blocks its partition.
     pub assoc_limit_stop: bool,
     /// `CR_LLN`: whether a job is put on the least loaded nodes.
@@ -134,6 +137,7 @@ impl Default for SlurmOptions {
             bf_busy_nodes: false,
             bf_licenses: false,
             bf_window_linear: None,
+            tests_by_interval: false,
             assoc_limit_stop: false,
             least_loaded: false,
             whole_nodes: false,

@@ -6,6 +6,7 @@
 //! nodes.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use evenhand_model::Span;
@@ -93,17 +94,32 @@ struct Ends {
     place: Vec<u32>,
 }
 
-/// The result of a test, and what it depends on: the number of equal chunks, how many there are, and the nodes.
+/// The result of a test, and what it depends on: the number of equal chunks, how many there are, the nodes and the time.
 struct Known {
     chunks: u32,
     copies: u32,
     nodes: NodeSet,
+    within: Within,
     result: Option<Rc<PossibleStart>>,
+}
+
+/// Of which time a test is: what ends before `from` is gone, what ends after `to` stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Within {
+    pub(super) from: u64,
+    pub(super) to: Option<u64>,
+}
+
+impl Within {
+    /// From the first end to the last.
+    pub(super) const ALL: Within = Within { from: 0, to: None };
 }
 
 /// When a job can start, and where.
 pub(super) struct PossibleStart {
     pub(super) at: u64,
+    /// Whether it needs nodes that jobs still have, though they should have ended: it reserves them, and does not start.
+    pub(super) waits: bool,
     pub(super) held: Placements,
     /// The nodes of what it holds.
     pub(super) nodes: SparseNodes,
@@ -111,8 +127,17 @@ pub(super) struct PossibleStart {
 
 impl PossibleStart {
     pub(super) fn new(at: u64, held: Placements) -> Rc<PossibleStart> {
+        Rc::new(PossibleStart::of(at, held, false))
+    }
+
+    /// One that needs what jobs beyond their limits still have.
+    pub(super) fn waiting(at: u64, held: Placements) -> Rc<PossibleStart> {
+        Rc::new(PossibleStart::of(at, held, true))
+    }
+
+    fn of(at: u64, held: Placements, waits: bool) -> PossibleStart {
         let nodes = SparseNodes::new(held.iter().map(|(node, _)| node));
-        Rc::new(PossibleStart { at, held, nodes })
+        PossibleStart { at, waits, held, nodes }
     }
 }
 
@@ -177,14 +202,20 @@ impl Outlook {
         kind: &Kind,
         chunks: u32,
         nodes: &NodeSet,
+        within: Within,
     ) -> Option<Rc<PossibleStart>> {
         let copies = kind.copies;
-        let test = nodes.fingerprint() ^ (u64::from(chunks) << 32 | u64::from(copies));
-        let is_same = |known: &&Known| (known.chunks, known.copies) == (chunks, copies) && known.nodes == *nodes;
+        let mix = |hash: u64, number: u64| (hash.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let of_time = mix(within.from, within.to.unwrap_or_default());
+        let test = nodes.fingerprint() ^ of_time ^ (u64::from(chunks) << 32 | u64::from(copies));
+        let is_same = |known: &&Known| {
+            (known.chunks, known.copies, known.within) == (chunks, copies, within) && known.nodes == *nodes
+        };
         if let Some(known) = self.known.get(&test).filter(is_same) {
             return known.result.clone();
         }
-        let result = self.test(engine, kind, chunks, nodes).map(|(at, held)| PossibleStart::new(at, held));
+        let result = self.test(engine, kind, chunks, nodes, within);
+        let result = result.map(|(at, held)| Rc::new(PossibleStart::of(at, held, at <= self.now)));
         // One that could start at once would start at another time later.
         if result.as_ref().is_none_or(|start| start.at > self.now) {
             if self.known.len() == MOST_KNOWN {
@@ -192,12 +223,19 @@ impl Outlook {
             }
             let mut of = self.unused.pop().unwrap_or_else(|| NodeSet::empty(engine.nodes.len()));
             of.copy_from(nodes);
-            self.known.insert(test, Known { chunks, copies, nodes: of, result: result.clone() });
+            self.known.insert(test, Known { chunks, copies, nodes: of, within, result: result.clone() });
         }
         result
     }
 
-    fn test(&mut self, engine: &Engine<'_>, kind: &Kind, chunks: u32, nodes: &NodeSet) -> Option<(u64, Placements)> {
+    fn test(
+        &mut self,
+        engine: &Engine<'_>,
+        kind: &Kind,
+        chunks: u32,
+        nodes: &NodeSet,
+        within: Within,
+    ) -> Option<(u64, Placements)> {
         let wanted = u64::from(kind.copies);
         if engine.nodes.chunks_when_empty(kind, nodes) < u128::from(wanted) {
             return None;
@@ -205,9 +243,18 @@ impl Outlook {
         self.update_freed(engine, kind, chunks as usize);
         let freed = self.freed[chunks as usize].as_ref()?;
         let ends = self.ends.get_or_insert_with(|| Ends::new(expected_ends(engine)));
-        let fitting = freed.now_on(nodes);
-        let taken = ends.take(engine, freed, nodes, (fitting, wanted))?;
-        let held = ends.choose(engine, kind, freed, (nodes, &mut self.ended), taken.count)?;
+        let mut fitting = freed.now_on(nodes);
+        let gone = ends.all.partition_point(|end| end.at < within.from);
+        for end in &ends.all[..gone] {
+            fitting += freed.added_by(end.slot, engine.jobs_on_nodes.of(end.slot), nodes).unwrap_or(0);
+        }
+        if within != Within::ALL && fitting >= wanted {
+            return Some((self.now, ends.choose(engine, kind, freed, (nodes, &mut self.ended), (gone, false))?));
+        }
+        let to = within.to.map_or(ends.all.len(), |to| ends.all.partition_point(|end| end.at <= to));
+        let taken = ends.take(engine, freed, nodes, (fitting, wanted), gone..to)?;
+        let busy_first = engine.options.bf_busy_nodes;
+        let held = ends.choose(engine, kind, freed, (nodes, &mut self.ended), (taken.count, busy_first))?;
         Some((engine.when_ended(taken.last, self.now), held))
     }
 
@@ -267,29 +314,36 @@ impl Ends {
         self.find_places(place);
     }
 
-    /// The first end from a place on that has one of these nodes, and how many chunks it adds on them.
-    fn next(&self, engine: &Engine<'_>, freed: &FreedChunks, nodes: &NodeSet, from: usize) -> Option<(usize, u64)> {
+    /// The first end of these places that has one of these nodes, and how many chunks it adds on them.
+    fn next(
+        &self,
+        engine: &Engine<'_>,
+        freed: &FreedChunks,
+        nodes: &NodeSet,
+        mut places: Range<usize>,
+    ) -> Option<(usize, u64)> {
         let of = |at: usize| {
             let slot = self.all[at].slot;
             Some((at, freed.added_by(slot, engine.jobs_on_nodes.of(slot), nodes)?))
         };
-        (from..self.all.len()).find_map(of)
+        places.find_map(of)
     }
 
-    /// Takes ends away, group by group, until a job fits on these nodes; `None` if it never fits.
+    /// Takes the ends of these places away, group by group, until a job fits on these nodes; `None` if it never fits.
     fn take(
         &self,
         engine: &Engine<'_>,
         freed: &FreedChunks,
         nodes: &NodeSet,
         (mut fitting, wanted): (u64, u64),
+        places: Range<usize>,
     ) -> Option<Taken> {
         let mut groups = Groups::new(&engine.options);
-        let mut count = 0;
+        let mut count = places.start;
         let next_end = |count: usize| self.all.get(count).map(|end| end.at);
         loop {
             let mut last = None;
-            while let Some((at, chunks)) = self.next(engine, freed, nodes, count) {
+            while let Some((at, chunks)) = self.next(engine, freed, nodes, count..places.end) {
                 groups.take(self.all[at].at);
                 last = Some(self.all[at].at);
                 count = at + 1;
@@ -313,13 +367,13 @@ impl Ends {
         kind: &Kind,
         freed: &FreedChunks,
         (nodes, ended): (&NodeSet, &mut NodeSet),
-        taken: usize,
+        (taken, busy_first): (usize, bool),
     ) -> Option<Placements> {
         let place = |slot: u32| self.place[slot as usize] as usize;
         ended.clear();
         self.all[..taken].iter().for_each(|end| ended.insert_all(engine.jobs_on_nodes.of(end.slot)));
         let ended = (&*ended, |slot: u32| place(slot) < taken);
-        freed.choose_after(engine, kind, nodes, ended, engine.options.bf_busy_nodes)
+        freed.choose_after(engine, kind, nodes, ended, busy_first)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Preemption: running jobs that make way for others (preempt/partition_prio and preempt/qos).
 
 use std::cmp::{Ordering, Reverse};
+use std::rc::Rc;
 
 use evenhand_model::{Detail, NO_TIME, PreemptMode, Span, Time, Workload};
 
@@ -11,7 +12,7 @@ use super::engine::{Engine, SECOND};
 use super::node_set::NodeSet;
 use super::nodes::Nodes;
 use super::options::{PreemptType, SlurmOptions};
-use super::outlook::{Groups, expected_ends};
+use super::outlook::{End, Groups, PossibleStart, Within, expected_ends};
 use super::queue::Order;
 use super::running::{Event, LIMIT_SWEEP, Running};
 use super::suspension::Lenders;
@@ -372,9 +373,12 @@ impl<'a> Engine<'a> {
         kind: &Kind,
         (candidates, lenders): (&[u32], &Lenders),
         nodes: &NodeSet,
-    ) -> Option<(u64, Placements)> {
-        if let Some(held) = self.choose_over(&self.nodes, lenders, kind, nodes, false) {
-            return Some((now, held));
+        within: Within,
+    ) -> Option<Rc<PossibleStart>> {
+        if (within.from <= now || within == Within::ALL)
+            && let Some(held) = self.choose_over(&self.nodes, lenders, kind, nodes, false)
+        {
+            return Some(PossibleStart::new(now, held));
         }
         let mut free = self.nodes.clone();
         let take_away = |slot: u32, free: &mut Nodes<'a>| {
@@ -382,21 +386,25 @@ impl<'a> Engine<'a> {
             free.give(self.kind(job.row), &job.held);
         };
         let mut lenders = lenders.clone();
-        for slot in candidates {
+        let meets = |slot: u32| self.running[slot as usize].held.iter().any(|(node, _)| nodes.contains(node));
+        let mut others = expected_ends(self);
+        let is_gone = |end: &End| end.at < within.from && meets(end.slot);
+        let gone: Vec<u32> = others.iter().filter(|end| is_gone(end)).map(|end| end.slot).collect();
+        for slot in candidates.iter().filter(|slot| !gone.contains(slot)).chain(&gone) {
             take_away(*slot, &mut free);
             lenders.remove(*slot);
         }
         if let Some(held) = self.choose_over(&free, &lenders, kind, nodes, false) {
-            return Some((now, held));
+            // What preempts starts now, what waits for jobs beyond their limits does not.
+            let waits = candidates.is_empty();
+            return Some(if waits { PossibleStart::waiting(now, held) } else { PossibleStart::new(now, held) });
         }
-        let meets = |slot: u32| self.running[slot as usize].held.iter().any(|(node, _)| nodes.contains(node));
-        let mut others = expected_ends(self);
-        others.retain(|end| !candidates.contains(&end.slot));
+        others.retain(|end| !candidates.contains(&end.slot) && end.at >= within.from);
         let mut others = others.into_iter().peekable();
         let mut groups = Groups::new(&self.options);
         loop {
             let mut last = None;
-            while let Some(end) = others.next() {
+            while let Some(end) = others.next_if(|end| within.to.is_none_or(|to| end.at <= to)) {
                 if !meets(end.slot) {
                     continue;
                 }
@@ -410,7 +418,7 @@ impl<'a> Engine<'a> {
             }
             let last = last?;
             if let Some(held) = self.choose_over(&free, &lenders, kind, nodes, self.options.bf_busy_nodes) {
-                return Some((self.when_ended(last, now), held));
+                return Some(PossibleStart::new(self.when_ended(last, now), held));
             }
             groups.close(others.peek().map(|next| next.at));
         }

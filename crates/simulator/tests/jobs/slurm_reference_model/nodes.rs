@@ -58,7 +58,7 @@ impl SlurmReferenceModel<'_> {
         let cpus = |n: usize| self.free(n, running)[0];
         if self.world.options.least_loaded {
             let mut able = able;
-            able.sort_by_key(|&n| (self.weights[n], std::cmp::Reverse(cpus(n)), n));
+            able.sort_by_key(|&n| (busy_first && !is_busy(n), self.weights[n], std::cmp::Reverse(cpus(n)), n));
             let mut on: Vec<usize> = able.into_iter().flat_map(|n| vec![n; chunks(n)]).collect();
             on.truncate(copies);
             return Some(on);

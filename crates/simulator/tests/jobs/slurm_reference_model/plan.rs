@@ -77,8 +77,9 @@ impl Table {
     }
 
     /// Which of some nodes are unreserved from one time to another, a record that begins then included; and the end of the
-    /// first record behind which one more of them is, looking at the first record beyond that time at most.
-    fn look(&self, from: u64, to: u64, nodes: &[usize]) -> (Vec<usize>, Option<u64>) {
+    /// first record behind which one more of them is, looking at the first record beyond that time at most. With `goes_beyond`
+    /// the end of the record behind that one counts if there is none, unless it is the last.
+    fn look(&self, from: u64, to: u64, nodes: &[usize], goes_beyond: bool) -> (Vec<usize>, Option<u64>) {
         let without = |nodes: &[usize], record: &Record| -> Vec<usize> {
             nodes.iter().copied().filter(|node| !record.reserved.contains(node)).collect()
         };
@@ -90,6 +91,9 @@ impl Table {
             }
             if record.end > from {
                 if record.begin > to {
+                    if goes_beyond && gain.is_none() && at + 2 < self.records.len() {
+                        gain = Some(self.records[at + 1].end);
+                    }
                     break;
                 }
                 left = without(&left, record);
@@ -134,17 +138,18 @@ impl SlurmReferenceModel<'_> {
                     continue;
                 }
                 let plan = self.plan(t, window_end, (job, p), (&table, &licences), &mut is_tested);
-                let Some((start, mut on)) = plan else { continue };
+                let Some((start, mut on, waits)) = plan else { continue };
                 if start <= t && self.lacks_licences(job) {
                     continue;
                 }
-                let mut is_now = start <= t;
+                let mut is_now = start <= t && !waits;
                 if is_now {
                     let until = t + self.length(job);
-                    let mut open = table.look(t, until, &self.tried_on(job, p)).0;
+                    let mut open = table.look(t, until, &self.tried_on(job, p), false).0;
                     open.retain(|&n| self.is_up(t, n) && self.is_open(job, n, t, until));
                     if self.choose_over((t, job, p), &open, &self.running, false).is_none() {
-                        on = self.preempt(t, job, p, &open).unwrap();
+                        // If it does not fit then either, it waits for jobs beyond their limits, and reserves their nodes.
+                        on = self.preempt(t, job, p, &open).unwrap_or(on);
                         is_now = false;
                     }
                 }
@@ -195,7 +200,7 @@ impl SlurmReferenceModel<'_> {
         (job, partition): (usize, usize),
         (table, licences): (&Table, &[Holder]),
         is_tested: &mut bool,
-    ) -> Option<(u64, Vec<usize>)> {
+    ) -> Option<(u64, Vec<usize>, bool)> {
         let length = self.length(job);
         let at_least = if self.is_apart(job) { self.chunk(job).1 } else { 1 };
         let left = |i: usize, at: u64| {
@@ -209,6 +214,7 @@ impl SlurmReferenceModel<'_> {
             let begins = licences.iter().map(|r| r.begin).filter(|&at| from < at && at <= to);
             self.world.options.bf_licenses && begins.chain([from]).any(is_short)
         };
+        let newer = self.world.options.tests_by_interval;
         let tried_on = self.tried_on(job, partition);
         let able = |n: usize| tried_on.contains(&n) && self.fits_empty(job, n);
         let own = self.nodes_in(partition);
@@ -225,7 +231,7 @@ impl SlurmReferenceModel<'_> {
                 .filter(|&n| own.contains(&n) || able(n))
                 .filter(|&n| self.is_up(t, n) && self.is_open(job, n, at, at + length))
                 .collect();
-            let (mut nodes, gain) = table.look(at, at + length, &looked_at);
+            let (mut nodes, gain) = table.look(at, at + length, &looked_at, newer);
             nodes.retain(|&n| able(n));
             let later = [gain, self.reservations_leave_more_at(job, at, at + length)].into_iter().flatten().min();
             if nodes.len() < at_least {
@@ -233,27 +239,27 @@ impl SlurmReferenceModel<'_> {
                 continue;
             }
             *is_tested = true;
-            let Some((found, on)) = self.will_run(t, job, partition, &nodes) else {
+            let within = newer.then_some((at, later));
+            let Some((found, on, waits)) = self.will_run(t, job, partition, &nodes, within) else {
                 at = later?;
                 continue;
             };
             let start = found.max(at);
             if start <= t {
-                return Some((start, on));
+                return Some((start, on, waits));
             }
-            if let Some(later) = later.filter(|&later| start > later) {
-                at = later;
-                continue;
-            }
+            let is_late = later.is_some_and(|later| start > later);
             let (begin, end) = self.planned_time(start, job);
             let is_open = |&n: &usize| self.is_open(job, n, start, start + length);
-            if start <= window_end
-                && (table.overlaps(begin, end, &on) || short(start, start + length) || !on.iter().all(is_open))
-            {
-                at = start;
-                continue;
-            }
-            return Some((start, on));
+            let is_reserved = start <= window_end
+                && (table.overlaps(begin, end, &on) || short(start, start + length) || !on.iter().all(is_open));
+            at = match (is_late, is_reserved) {
+                (false, false) => return Some((start, on, waits)),
+                (true, false) => later?,
+                (false, true) => start,
+                (true, true) if newer => start,
+                (true, true) => later?,
+            };
         }
     }
 
@@ -266,12 +272,22 @@ impl SlurmReferenceModel<'_> {
         ends.chain(begin).min()
     }
 
-    fn will_run(&self, t: u64, job: usize, partition: usize, nodes: &[usize]) -> Option<(u64, Vec<usize>)> {
-        if let Some(on) = self.choose_over((t, job, partition), nodes, &self.running, false) {
-            return Some((t, on));
+    /// When a job can start on these nodes, where, and whether it waits for jobs beyond their limits. `within`: what ends
+    /// before the first time is gone, what ends after the second stays.
+    fn will_run(
+        &self,
+        t: u64,
+        job: usize,
+        partition: usize,
+        nodes: &[usize],
+        within: Option<(u64, Option<u64>)>,
+    ) -> Option<(u64, Vec<usize>, bool)> {
+        let is_now = within.is_none_or(|(from, _)| from <= t);
+        if let Some(on) = self.choose_over((t, job, partition), nodes, &self.running, false).filter(|_| is_now) {
+            return Some((t, on, false));
         }
         let preemptable = self.preemptable(t, job, partition);
-        self.start_without((t, job, partition), &preemptable, nodes)
+        self.start_without((t, job, partition), &preemptable, nodes, within)
     }
 
     /// When a job can start on these nodes beside running jobs, and where.
@@ -280,19 +296,27 @@ impl SlurmReferenceModel<'_> {
         (t, job, partition): (u64, usize, usize),
         nodes: &[usize],
         mut left: Vec<Runs>,
-    ) -> Option<(u64, Vec<usize>)> {
-        if let Some(on) = self.choose_over((t, job, partition), nodes, &left, false) {
-            return Some((t, on));
+        (preempts, within): (bool, Option<(u64, Option<u64>)>),
+    ) -> Option<(u64, Vec<usize>, bool)> {
+        let end = |r: &Runs| {
+            if r.ended { r.finish + secs(self.world.options.completing) } else { r.start + r.limit + r.paused }
+        };
+        let (from, to) = within.unwrap_or((0, None));
+        left.retain(|r| end(r) >= from || !r.on.iter().any(|n| nodes.contains(n)));
+        if (within.is_some() || preempts)
+            && let Some(on) = self.choose_over((t, job, partition), nodes, &left, false)
+        {
+            return Some((t, on, !preempts));
         }
         let o = self.world.options;
         let grace = secs(o.over_time_limit.unwrap_or_default()) + secs(o.kill_wait);
-        let end = |r: &Runs| if r.ended { r.finish + secs(o.completing) } else { r.start + r.limit + r.paused };
         let mut all = left.clone();
+        all.retain(|r| end(r) >= from);
         all.sort_by_key(|r| (end(r), r.job));
         let (mut window, mut first, mut next) = (30, None, 0);
         loop {
             let mut last = None;
-            while let Some(r) = all.get(next) {
+            while let Some(r) = all.get(next).filter(|r| to.is_none_or(|to| end(r) <= to)) {
                 next += 1;
                 if !r.on.iter().any(|n| nodes.contains(n)) {
                     continue;
@@ -315,7 +339,7 @@ impl SlurmReferenceModel<'_> {
                 }
             }
             if let Some(on) = self.choose_over((t, job, partition), nodes, &left, o.bf_busy_nodes) {
-                return Some((if last > t { last } else { (last + grace).max(t + 1) }, on));
+                return Some((if last > t { last } else { (last + grace).max(t + 1) }, on, false));
             }
         }
     }

@@ -151,9 +151,10 @@ impl SlurmReferenceModel<'_> {
         of: (u64, usize, usize),
         preemptable: &[Runs],
         nodes: &[usize],
-    ) -> Option<(u64, Vec<usize>)> {
+        within: Option<(u64, Option<u64>)>,
+    ) -> Option<(u64, Vec<usize>, bool)> {
         let left = self.without(preemptable);
-        self.will_run_beside(of, nodes, left)
+        self.will_run_beside(of, nodes, left, (!preemptable.is_empty(), within))
     }
 }
 
