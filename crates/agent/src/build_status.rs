@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use evenhand_enforcers::cgroups::{GroupId, Resource, parent};
+use evenhand_model::counted;
 use evenhand_protocol::exchange::NodeState;
 
 use crate::admitted_workloads::AdmittedWorkload;
@@ -118,11 +119,11 @@ impl Status {
         let rank = self.users.iter().filter(|other| other.heaviness > user.heaviness).count() + 1;
         let _ = writeln!(
             text,
-            "{name} has a heaviness of {:+.3} by the metric {} (0 is exactly the entitlement): number {rank} of {} users, over {nodes} node{}.",
+            "{name} has a heaviness of {:+.3} by the metric {} (0 is exactly the entitlement): number {rank} of {}, over {}.",
             user.heaviness,
             self.metric,
-            self.users.len(),
-            if nodes == 1 { "" } else { "s" }
+            counted(self.users.len(), "user", "users"),
+            counted(nodes, "node", "nodes")
         );
         for (resource, share) in &user.shares {
             let entitlement = user.entitlements.get(resource).copied().unwrap_or(0.0);
@@ -135,7 +136,12 @@ impl Status {
         }
         let own: Vec<&WorkloadStatus> = self.workloads.iter().filter(|workload| workload.owner == name).collect();
         if own.is_empty() {
-            let _ = writeln!(text, "No workload of {name} runs on {}; {} run elsewhere.", self.node, user.workloads);
+            let _ = writeln!(
+                text,
+                "No workload of {name} runs on {}; {} elsewhere.",
+                self.node,
+                counted(user.workloads, "runs", "run")
+            );
         }
         for workload in own {
             let siblings = self.workloads.iter().filter(|other| parent(&other.path) == parent(&workload.path));

@@ -11,6 +11,9 @@ pub struct StartRecord {
     pub shape: Option<String>,
     /// The job that waits.
     pub job: Option<u64>,
+    /// The id of the job as its log writes it, where that is not the number alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<String>,
     /// The user.
     pub user: Option<String>,
     /// How long the job has waited.
@@ -39,6 +42,7 @@ impl StartRecord {
         StartRecord {
             shape: None,
             job: None,
+            job_id: None,
             user: None,
             waited_s,
             median_s: median,

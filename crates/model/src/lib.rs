@@ -29,6 +29,7 @@ pub mod calendar;
 mod capacity;
 mod chunk;
 mod cluster;
+mod counted;
 mod demand;
 pub mod duration_text;
 pub mod files;
@@ -54,6 +55,7 @@ pub use cluster::{
     Closure, Cluster, ClusterError, Limit, MachineGroup, MachineNames, PreemptMode, QualityOfService, Queue, SiteTime,
     preempted_by_themselves, queue_names, whole_steps,
 };
+pub use counted::counted;
 pub use dashu_int::{IBig, UBig};
 pub use dashu_ratio::RBig as Rational;
 pub use demand::{DemandId, DemandTable};

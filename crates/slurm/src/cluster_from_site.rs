@@ -138,9 +138,14 @@ pub(crate) fn shortened(names: &[&str]) -> String {
     let parts: Vec<(&str, &str)> =
         names.iter().map(|name| name.split_at(name.trim_end_matches(|c: char| c.is_ascii_digit()).len())).collect();
     let Some((prefix, first)) = parts.first().copied() else { return String::new() };
-    let equal = parts
-        .iter()
-        .all(|(p, digits)| *p == prefix && digits.len() == first.len() && !digits.is_empty() && digits.len() < 10);
+    let is_number = |digits: &str| !digits.is_empty() && digits.len() < 10;
+    let of_prefix = parts.iter().all(|(p, digits)| *p == prefix && is_number(digits));
+    // n[08-10] has numbers of two digits, n[8-10] numbers without leading zeros.
+    let is_padded = |digits: &str| digits.len() > 1 && digits.starts_with('0');
+    let equal = of_prefix
+        && (parts.iter().all(|(_, digits)| digits.len() == first.len())
+            || !parts.iter().any(|(_, digits)| is_padded(digits)));
+    let padding = if parts.iter().any(|(_, digits)| is_padded(digits)) { first.len() } else { 0 };
     let numbers: Option<Vec<u64>> = parts.iter().map(|(_, digits)| digits.parse().ok()).collect();
     let rest = names.len() - 1;
     let by_hand = || if rest == 0 { names[0].to_string() } else { format!("{} and {rest} more", names[0]) };
@@ -153,9 +158,8 @@ pub(crate) fn shortened(names: &[&str]) -> String {
             _ => ranges.push((n, n)),
         }
     }
-    let width = first.len();
     let range = |(from, to): &(u64, u64)| {
-        if from == to { format!("{from:0width$}") } else { format!("{from:0width$}-{to:0width$}") }
+        if from == to { format!("{from:0padding$}") } else { format!("{from:0padding$}-{to:0padding$}") }
     };
     let text = format!("{prefix}[{}]", ranges.iter().map(range).collect::<Vec<_>>().join(","));
     if text.len() <= MAX_LEN { text } else { by_hand() }
@@ -236,7 +240,12 @@ mod tests {
     #[test]
     fn names_are_shortened_to_hostlist_expressions() {
         assert_eq!(shortened(&["n09", "n10", "n12"]), "n[09-10,12]");
-        assert_eq!(shortened(&["n9", "n10"]), "n9 and 1 more");
+        assert_eq!(shortened(&["n9", "n10", "n0"]), "n[0,9-10]");
+        assert_eq!(shortened(&["n9", "n010"]), "n9 and 1 more");
+        let rack: Vec<String> = (1..=5040).map(|i| format!("t{i}")).collect();
+        let rack: Vec<&str> = rack.iter().map(String::as_str).collect();
+        assert_eq!(shortened(&rack), "t[1-5040]");
+        assert_eq!(hosts_of(&rack), Vec::<String>::new(), "the name lists the machines");
         assert_eq!((shortened(&["login"]), shortened(&["a1", "b2"])), ("login".into(), "a1 and 1 more".into()));
         let many: Vec<String> = (0..90).map(|i| format!("n{:03}", 2 * i)).collect();
         assert_eq!(shortened(&many.iter().map(String::as_str).collect::<Vec<_>>()), "n000 and 89 more");

@@ -1,7 +1,7 @@
 //! Why a job waits, as a record: what `evenhand slurm why` prints and `evenhand serve` shows.
 
-use evenhand_model::Time;
 use evenhand_model::duration_text::duration;
+use evenhand_model::{Time, counted};
 use serde::Serialize;
 
 use crate::explain_wait::{Planned, Request, WaitingJob};
@@ -116,7 +116,7 @@ impl WhyRecord {
         let cpus: u64 = ahead.iter().map(|a| a.cpus).fold(0, u64::saturating_add).max(1);
         let on = match kind {
             ReasonKind::Resources => "cpu, memory, GPUs or nodes".to_string(),
-            ReasonKind::Priority => format!("{} jobs before it", waiting.jobs_before()),
+            ReasonKind::Priority => format!("{} before it", counted(waiting.jobs_before(), "job", "jobs")),
             ReasonKind::Dependency => job.dependency.clone().unwrap_or_else(|| job.reason().to_string()),
             _ => job.reason().to_string(),
         };

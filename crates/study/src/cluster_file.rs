@@ -130,7 +130,7 @@ pub fn cluster_of(document: &Document) -> Result<Option<Cluster>, DocumentError>
     }
     if let Some(queues) = root.get("queues") {
         for node in queues.with_label("[[queues]]").list()? {
-            let queue = queue(&node.table()?, &cluster)?;
+            let queue = queue(&node.table()?, &mut cluster)?;
             cluster.queues.push(queue);
         }
     }
@@ -248,7 +248,7 @@ fn hosts(node: &Node<'_>, count: u32) -> Result<Vec<String>, DocumentError> {
     }
 }
 
-fn queue(table: &Table<'_>, cluster: &Cluster) -> Result<Queue, DocumentError> {
+fn queue(table: &Table<'_>, cluster: &mut Cluster) -> Result<Queue, DocumentError> {
     table.deny_unknown(&QUEUE)?;
     let mut queue = Queue::new(name(table, cluster.queues.iter().map(|q| q.name.as_str()))?);
     if let Some(price) = table.get("price") {
@@ -269,8 +269,15 @@ fn queue(table: &Table<'_>, cluster: &Cluster) -> Result<Queue, DocumentError> {
     queue.grace_time = time(table, "grace_time")?.unwrap_or_default();
     for (at, property) in queue.properties.iter().enumerate() {
         if !cluster.groups.iter().any(|g| g.properties.contains(property)) {
+            // The name of a group is a property of its machines, as it is for jobs.
+            if let Some(group) = cluster.groups.iter_mut().find(|group| group.name == *property) {
+                group.properties.push(property.clone());
+                continue;
+            }
             let node = table.required("properties", "a list")?.list()?.nth(at);
-            let problem = format!("no machine has the property {property:?}, so no job of this queue could run");
+            let problem = format!(
+                "no group of machines has the name or the property {property:?}, so no job of this queue could run"
+            );
             return Err(node.map_or_else(|| table.error(&problem), |n| n.error(&problem)));
         }
     }
@@ -335,6 +342,19 @@ mod tests {
 
     const TWO: &str = "[[machines]]\nname = \"a\"\ncpu = 4\n[[machines]]\nname = \"b\"\ncount = 3\ncpu = 16\n\
         mem = \"64GiB\"\nspeed = 1.5\nproperties = [\"ssd\"]\n";
+
+    #[test]
+    fn a_queue_may_require_a_group_by_its_name() {
+        let queue = |property: &str| parse(&format!("{TWO}[[queues]]\nname = \"q\"\nproperties = [\"{property}\"]\n"));
+        let cluster = queue("a").unwrap().unwrap();
+        assert_eq!(
+            (&cluster.groups[0].properties[..], &cluster.queues[0].properties[..]),
+            (&["a".into()][..], &["a".into()][..])
+        );
+        assert_eq!(cluster.groups[1].properties, ["ssd"]);
+        let wrong = queue("thin").unwrap_err();
+        assert!(wrong.contains("no group of machines has the name or the property \"thin\""), "{wrong}");
+    }
 
     #[test]
     fn machines_and_queues_are_read() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenhand_model::{Capacity, Cluster, SiteTime, Time, UserId, Workload};
+use evenhand_model::{Capacity, Cluster, SiteTime, Time, UserId, Workload, counted};
 use evenhand_policies::equivalents::PROCESSORS;
 use evenhand_simulator::{
     Activity, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PoolOptions, Processors, Rejection, Simulated,
@@ -130,24 +130,34 @@ impl OnSite {
     pub(crate) fn notes(&self, workload: &Workload) -> Vec<String> {
         let (unknown, dropped) = (self.jobs.unknown_requirements, self.jobs.dropped_requirements);
         let unknown = (unknown > 0).then(|| {
-            format!("{unknown} jobs require something of machines that no machine of the cluster file has as a property or name; it is left out")
+            format!(
+                "{} that no machine in the cluster file has; the requirement is ignored.",
+                counted(unknown, "job requires a property", "jobs require a property")
+            )
         });
         let dropped = (dropped > 0).then(|| {
-            format!("{dropped} jobs fit on no machines with all that they require; they are laid out without it")
+            let jobs = counted(dropped, "job fits", "jobs fit");
+            format!("{jobs} on no machines with everything it requires; these requirements are ignored.")
         });
         let (rows, queues) = &self.jobs.unknown_queues;
         let queues = (*rows > 0).then(|| {
             let more = if queues.len() > 3 { format!(" and {} more", queues.len() - 3) } else { String::new() };
             let names = queues.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
-            format!("{rows} jobs are in queues that the cluster file does not define ({names}{more}); they may use all machines, without limits")
+            let jobs = counted(*rows, "job is in a queue", "jobs are in queues");
+            format!("{jobs} that the cluster file does not define ({names}{more}); such jobs may use all machines, without limits.")
         });
         let licences = self.jobs.unknown_licences;
         let licences = (licences > 0).then(|| {
-            format!("{licences} jobs ask for licences that the cluster file does not have ([[licences]]); these are without effect")
+            let jobs = counted(licences, "job asks", "jobs ask");
+            format!("{jobs} for licences that the cluster file does not have ([[licences]]); these have no effect.")
         });
         let several = self.jobs.several_queues;
-        let several = (several > 0)
-            .then(|| format!("{several} jobs name several queues, and may run on the machines of any of them"));
+        let several = (several > 0).then(|| {
+            format!(
+                "{} several queues, and may run on the machines of any of them.",
+                counted(several, "job names", "jobs name")
+            )
+        });
         let note = self.note().into_iter();
         note.chain(queues)
             .chain(unknown)
@@ -164,7 +174,8 @@ impl OnSite {
         let end = |row: usize| workload.start(row).map(|start| (start + workload.columns().duration[row]).nanos());
         let beyond = self.jobs.beyond_submit_limits(workload, end).filter(|beyond| *beyond > 0)?;
         Some(format!(
-            "{beyond} of the log's jobs were submitted beyond a limit of submissions (max_submitted) by the log's own times; all are accepted"
+            "{} submitted beyond a limit of submissions (max_submitted) by the log's own times; all are accepted.",
+            counted(beyond, "of the log's jobs was", "of the log's jobs were")
         ))
     }
 
@@ -175,18 +186,23 @@ impl OnSite {
         if reservations + outages == 0 {
             return None;
         }
-        let closures = format!("the cluster file's reservations ({reservations}) and outages ({outages})");
+        let kinds = [(reservations, "reservation", "reservations"), (outages, "outage", "outages")];
+        let kinds = kinds.into_iter().filter(|(number, _, _)| *number > 0);
+        let kinds: Vec<String> = kinds.map(|(number, one, many)| counted(number, one, many)).collect();
+        let closures = kinds.join(" and the ");
         if self.rules.backfill != Backfill::Slurm {
             return Some(format!(
-                "{closures} are followed by --scheduler slurm, and not by {}",
-                self.rules.scheduler_name()
+                "{} ignores the {closures} of the cluster file; only --scheduler slurm follows {}.",
+                self.rules.scheduler_name(),
+                if reservations + outages == 1 { "it" } else { "them" }
             ));
         }
         let mut all = cluster.reservations.iter().chain(&cluster.outages);
         let has_dates = all.any(|closure| matches!(closure.from, SiteTime::Date(_)));
         (has_dates && !self.log_has_dates).then(|| {
             format!(
-                "{closures} have dates, and the log has none (no UnixStartTime in its header): those are without effect"
+                "The {closures} of the cluster file have dates, and the log has none (no UnixStartTime in its header): \
+                 closures with dates have no effect."
             )
         })
     }
@@ -195,20 +211,22 @@ impl OnSite {
     fn note(&self) -> Option<String> {
         let (unasked, overran) = (self.jobs.without_request, self.jobs.exceeded_request);
         if self.rules.backfill == Backfill::Slurm {
-            let text = "have no time limit of their own: that of their partition counts, else backfill plans a year";
-            return (unasked > 0).then(|| format!("{unasked} jobs {text}"));
+            let text = "no time limit of their own: the limit of the partition counts, else backfill plans a year.";
+            return (unasked > 0).then(|| format!("{} {text}", counted(unasked, "job has", "jobs have")));
         }
         if self.rules.backfill == Backfill::None || unasked + overran == 0 {
             return None;
         }
         let mut assumed = Vec::new();
         if unasked > 0 {
-            assumed.push(format!("{unasked} jobs that ask for no wall time"));
+            assumed.push(counted(unasked, "job requests no wall time", "jobs request no wall time"));
         }
         if overran > 0 {
-            assumed.push(format!("{overran} jobs that ran longer than they asked"));
+            let one = "job ran longer than its requested wall time";
+            assumed.push(counted(overran, one, "jobs ran longer than their requested wall time"));
         }
-        Some(format!("Backfilling takes the run time as the estimate of {}", assumed.join(" and of ")))
+        let whose = if unasked + overran == 1 { "its" } else { "their" };
+        Some(format!("{}; {whose} run time is used as the estimate.", assumed.join(" and ")))
     }
 
     /// Records a run's measurements other than waits.

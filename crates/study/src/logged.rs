@@ -1,6 +1,6 @@
 //! What happened: a log's own starts as a run of a study, beside the simulated ones.
 
-use evenhand_model::{NO_TIME, PeakUse, Rational, Workload};
+use evenhand_model::{NO_TIME, PeakUse, Rational, Workload, counted};
 use evenhand_simulator::Simulated;
 
 /// The name that stands among the policies for what happened.
@@ -37,11 +37,15 @@ pub(crate) fn notes(workload: &Workload) -> Vec<String> {
     let early = (0..workload.len()).filter(|row| workload.start(*row).is_some_and(|s| s < submit(*row))).count();
     let mut notes = Vec::new();
     if absent > 0 {
-        notes.push(format!("{absent} jobs have no start in the log; in the row {LOGGED} they count as not started."));
+        notes.push(format!(
+            "{} no start in the log; in the row {LOGGED} such jobs count as not started.",
+            counted(absent, "job has", "jobs have")
+        ));
     }
     if early > 0 {
         notes.push(format!(
-            "{early} jobs start before their submission in the log; in the row {LOGGED} their wait counts as 0. Check the clocks of the log."
+            "{} before the submission in the log; in the row {LOGGED} the wait of such jobs counts as 0. Check the clocks of the log.",
+            counted(early, "job starts", "jobs start")
         ));
     }
     notes
@@ -75,7 +79,7 @@ mod tests {
         assert_eq!(run.starts, [Time::from_secs(10).nanos(), NO_TIME, Time::from_secs(35).nanos()]);
         assert_eq!(run.end, Time::from_secs(135));
         let notes = notes(&w);
-        assert!(notes[0].starts_with("1 jobs have no start"), "{notes:?}");
-        assert!(notes[1].starts_with("1 jobs start before their submission"), "{notes:?}");
+        assert!(notes[0].starts_with("1 job has no start"), "{notes:?}");
+        assert!(notes[1].starts_with("1 job starts before the submission"), "{notes:?}");
     }
 }

@@ -258,14 +258,16 @@ impl Plan {
 
     /// Returns what had to be assumed about the workload, and what settings do not apply, in sentences.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> = self
-            .runs
-            .iter()
-            .filter_map(|run| run.on_site.as_ref())
-            .flat_map(|site| site.notes(&self.workload))
-            .collect();
-        notes.dedup();
-        self.notes.iter().cloned().chain(notes).collect()
+        let mut notes = self.notes.clone();
+        // Runs of several policies on one site assume the same.
+        for on_site in self.runs.iter().filter_map(|run| run.on_site.as_ref()) {
+            for note in on_site.notes(&self.workload) {
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
+        notes
     }
 
     /// Returns the number of tasks of a run.

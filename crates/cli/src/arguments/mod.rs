@@ -200,7 +200,7 @@ pub(crate) enum Verb {
     /// Forecast when jobs start, from the past of a log
     #[cfg(feature = "analysis")]
     When(WhenArgs),
-    /// Explain why a job of a log waited, or a user: what was full, who held it, what would have helped
+    /// Explain why a job of a log waited, or a user: what was full, who held it, which change would have started it earlier
     #[cfg(feature = "analysis")]
     Why(WhyArgs),
     /// Divide one capacity among users once, by one or several mechanisms

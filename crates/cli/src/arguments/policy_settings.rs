@@ -23,7 +23,8 @@ const PREFIX: &str = "setting:";
 impl Args for PolicyArgs {
     fn augment_args(command: Command) -> Command {
         let arg = Arg::new(FILE).long(FILE).value_name("FILE.toml").value_parser(clap::value_parser!(PathBuf)).help(
-            "Settings of policies: TOML with a section for each policy ([sdrf], …); `evenhand policies` lists the keys",
+            "Settings of policies: TOML with a section for each policy, such as [sdrf-window] with the line window = \"30d\"; \
+             `evenhand policies` lists the keys",
         );
         command.arg(arg)
     }

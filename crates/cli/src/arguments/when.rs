@@ -13,7 +13,7 @@ pub(crate) struct LogArgs {
     /// Log of a site with the starts of its jobs: a workload (Parquet), or a trace in any importable format
     #[arg(long, value_name = "LOG")]
     pub(crate) log: PathBuf,
-    /// Format of the log: auto, swf, sacct, batsim or csv
+    /// Format of the log, as `evenhand workload formats` lists them
     #[arg(long, default_value = "auto", value_name = "FORMAT")]
     pub(crate) log_format: TraceFormat,
     /// Count and skip malformed rows instead of stopping at the first
@@ -51,15 +51,15 @@ pub(crate) struct WhenArgs {
     #[command(flatten)]
     pub(crate) log: LogArgs,
     /// Forecast each job of a past period as it stood at its submission, and report how good the forecasts were
-    #[arg(long, required_unless_present_any = ["shape", "job"], conflicts_with_all = ["shape", "job", "at", "user", "queue"])]
+    #[arg(long, conflicts_with_all = ["shape", "job", "at", "user", "queue", "capacity"])]
     pub(crate) calibrate: bool,
     /// Job that could be submitted: how many times how much of the first resource, and a wall time: 4x16cpu,2h. Several times:
     /// which starts first
     #[arg(long, value_name = "SHAPE")]
     pub(crate) shape: Vec<String>,
-    /// Job of the log, by its number there: how much longer it waits
+    /// Job of the log, by its id there (4711, 100_2): how much longer it waits
     #[arg(long, value_name = "JOB", value_delimiter = ',')]
-    pub(crate) job: Vec<u64>,
+    pub(crate) job: Vec<String>,
     /// Instant of the forecast, in the forms of --from [default: the last submission; for one --job, its submission]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) at: Option<String>,
@@ -69,6 +69,10 @@ pub(crate) struct WhenArgs {
     /// Queue of the shapes (default: that of the latest job of that user, or of anyone)
     #[arg(long, value_name = "NAME", requires = "shape")]
     pub(crate) queue: Option<String>,
+    /// How much of the first resource the site has; larger shapes are refused (default: MaxProcs of the log's header, else the
+    /// most in use at once)
+    #[arg(long, value_name = "NUMBER", requires = "shape", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) capacity: Option<u32>,
     /// First submission: seconds of the log, a date or time in UTC (2026-01-31, 2026-01-31T12:00), or a time before the
     /// last submission (30d) [default: 28d]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "calibrate")]

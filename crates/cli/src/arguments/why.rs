@@ -6,7 +6,7 @@ use super::LogArgs;
 
 #[derive(Args, Debug)]
 pub(crate) struct WhyArgs {
-    /// Job, by its number in the log, or user:NAME for all jobs of a user
+    /// Job, by its id in the log (4711, a task 100_2 of an array, 4711.server of PBS), or user:NAME for all jobs of a user
     pub(crate) who: String,
     #[command(flatten)]
     pub(crate) log: LogArgs,

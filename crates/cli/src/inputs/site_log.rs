@@ -1,13 +1,17 @@
 //! A log of a site, for verbs that ask about its jobs.
 
-use evenhand_forecast::Log;
-use evenhand_model::Workload;
+use evenhand_forecast::{Log, peak_use};
+use evenhand_model::{Workload, counted};
+use evenhand_workload::import::JobId;
 
 use super::times::LogClock;
-use super::workloads::read_numbered_workload;
+use super::workloads::read_workload_with_ids;
 use crate::arguments::{Common, LogArgs};
 use crate::failure::Failure;
 use crate::output::console::Console;
+
+/// How many ids of several jobs are listed.
+const LISTED: usize = 5;
 
 /// A log of a site, as it was read and as forecasts take it.
 pub(crate) struct SiteLog {
@@ -15,34 +19,95 @@ pub(crate) struct SiteLog {
     pub(crate) workload: Workload,
     pub(crate) log: Log,
     pub(crate) clock: LogClock,
-    /// The numbers by which the log calls the jobs of the workload's rows; empty if it does not number them.
-    numbers: Vec<u64>,
+    /// The ids by which the log calls the jobs of the workload's rows; empty if it has none.
+    ids: Vec<JobId>,
 }
 
 impl SiteLog {
     pub(crate) fn read(args: &LogArgs, common: &Common, console: &Console) -> Result<SiteLog, Failure> {
-        let (workload, numbers) = read_numbered_workload(&args.log, &args.trace(), common, console)?;
+        let (workload, ids) = read_workload_with_ids(&args.log, &args.trace(), common, console)?;
         let name = args.log.display().to_string();
         let log = Log::of(&workload).map_err(|e| Failure::Input(format!("{name}: {e}")))?;
         let clock = LogClock::of(&workload);
-        Ok(SiteLog { name, workload, log, clock, numbers })
+        Ok(SiteLog { name, workload, log, clock, ids })
     }
 
-    /// Returns the number by which the log calls a job; its place by submission, from 1, if it has no numbers.
-    pub(crate) fn number(&self, job: usize) -> u64 {
+    /// Returns what the site has of each resource, in the smallest unit of the log, and how that is known. `given` is how much of
+    /// the first resource the command line states.
+    pub(crate) fn capacities(&self, given: Option<u32>) -> (Vec<u128>, &'static str) {
+        let mut found = peak_use(&self.workload, &self.log);
+        let header = self.workload.header().iter().find(|(key, _)| key.eq_ignore_ascii_case("MaxProcs"));
+        let stated =
+            header.and_then(|(_, value)| value.split_whitespace().next()?.parse::<u32>().ok()).filter(|n| *n > 0);
+        let (units, from) = match (given, stated) {
+            (Some(units), _) => (Some(units), "--capacity"),
+            (None, Some(units)) => (Some(units), "MaxProcs of the log"),
+            (None, None) => (None, "the most in use at once"),
+        };
+        if let Some(units) = units {
+            found[0] = self.log.size_of(units) as u128;
+        }
+        (found, from)
+    }
+
+    /// Returns the id by which the log calls a job; its place by submission, from 1, if it has none.
+    pub(crate) fn id(&self, job: usize) -> JobId {
         let row = self.log.row(job);
-        self.numbers.get(row).copied().unwrap_or(row as u64 + 1)
+        let known = self.ids.get(row).filter(|id| id.is_known());
+        known.cloned().unwrap_or(JobId { number: row as u64 + 1, text: None })
     }
 
-    /// Finds the job with a number.
-    pub(crate) fn job(&self, number: u64) -> Result<usize, Failure> {
+    /// Finds the job that an id names. An id may name several jobs, such as the tasks of an array: then it is the first of those
+    /// that waited longest, which is said.
+    pub(crate) fn job(&self, asked: &str, console: &Console) -> Result<usize, Failure> {
+        let asked = asked.trim();
         let jobs = 0..self.log.jobs().len();
-        jobs.clone().find(|&job| self.number(job) == number).ok_or_else(|| {
-            let (first, last) = (self.number(0), self.number(jobs.end - 1));
-            Failure::Input(format!(
-                "{}: found no job {number} that started, expected one of the log, whose first is {first} and whose last is {last}",
-                self.name
-            ))
+        let matches = jobs.clone().filter_map(|job| Some((self.id(job).named_by(asked)?, job)));
+        let matches: Vec<_> = matches.collect();
+        let best = matches.iter().map(|(how, _)| *how).max();
+        let named: Vec<usize> = matches.iter().filter(|(how, _)| Some(*how) == best).map(|(_, job)| *job).collect();
+        // Of equal waits `max_by_key` returns the last.
+        let Some(found) = named.iter().copied().rev().max_by_key(|job| self.log.jobs()[*job].wait()) else {
+            return Err(self.no_job(asked));
+        };
+        if named.len() > 1 {
+            let mut ids: Vec<String> = named.iter().map(|job| self.id(*job).to_string()).collect();
+            ids.dedup();
+            let longest = self.id(found);
+            console.note(&match ids.as_slice() {
+                [_] => format!(
+                    "The log has {} of job {asked}; the one that waited longest is taken.",
+                    counted(named.len(), "record", "records")
+                ),
+                _ => {
+                    let more = ids.len().saturating_sub(LISTED);
+                    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                    let listed = ids.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+                    format!(
+                        "{asked} names {} that started: {listed}{more}; {longest}, which waited longest, is taken.",
+                        counted(named.len(), "job", "jobs")
+                    )
+                }
+            });
+        } else if self.ids.is_empty() {
+            console.note(&format!("The log has no ids of jobs; {asked} is a place in it by submission."));
+        }
+        Ok(found)
+    }
+
+    fn no_job(&self, asked: &str) -> Failure {
+        let jobs = self.log.jobs().len();
+        let (first, last) = (self.id(0), self.id(jobs - 1));
+        let name = &self.name;
+        Failure::Input(match self.ids.is_empty() {
+            true => format!(
+                "{name}: found no job {asked}: the log has no ids of jobs (a stored workload keeps none), expected a place in \
+                 it by submission, whose first is {first} and whose last is {last}; to ask by id, give the log itself"
+            ),
+            false => format!(
+                "{name}: found no job {asked} that started, expected one of the log, whose first is {first} and whose last is \
+                 {last}"
+            ),
         })
     }
 }

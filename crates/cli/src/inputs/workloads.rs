@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use evenhand_model::Workload;
 use evenhand_workload::import::{
-    Format as TraceFormat, ImportOptions, ImportSummary, ImportToFileError, Imported, Processors, import_to_file,
-    import_with_progress,
+    Format as TraceFormat, ImportOptions, ImportSummary, ImportToFileError, Imported, JobId, Processors,
+    import_to_file, import_with_progress,
 };
 use evenhand_workload::store::{self, StoreError};
 use evenhand_workload::{Progress, Source};
@@ -105,14 +105,14 @@ fn import_trace(
     Ok((imported.workload, imported.summary))
 }
 
-/// Reads a workload as [`read_workload`] does, and the numbers by which its source calls the jobs, if it has any.
+/// Reads a workload as [`read_workload`] does, and the ids by which its source calls the jobs, if it has any.
 #[cfg(feature = "analysis")]
-pub(crate) fn read_numbered_workload(
+pub(crate) fn read_workload_with_ids(
     path: &Path,
     trace: &TraceArgs,
     common: &Common,
     console: &Console,
-) -> Result<(Workload, Vec<u64>), Failure> {
+) -> Result<(Workload, Vec<JobId>), Failure> {
     if store::is_parquet(path) {
         check_rows(path, trace)?;
         let workload = store::read(path).map_err(|e| stored_failure(&e))?;
@@ -120,7 +120,7 @@ pub(crate) fn read_numbered_workload(
     }
     let imported = import_files(std::slice::from_ref(&path.to_path_buf()), trace, common, console)?;
     console.note(&imported.summary.to_string());
-    Ok((imported.workload, imported.job_numbers))
+    Ok((imported.workload, imported.job_ids))
 }
 
 fn import_files(

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::host::{Captured, Host};
 use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::explain::explanation;
-use crate::output::fold_lines::{fold_lines, fold_prose};
+use crate::output::fold_lines::{COLUMNS, fold_lines, fold_prose};
 
 /// Output of one command, and the way to stop it.
 pub(crate) struct Console {
@@ -163,7 +163,7 @@ impl Console {
     pub(crate) fn error(&self, text: &str) {
         let text = printable_lines(text);
         let is_folded = self.hosted.is_none() && io::stderr().is_terminal();
-        self.error_line(&if is_folded { fold_lines(&text, LONG, "  ") } else { text.into_owned() });
+        self.error_line(&if is_folded { fold_lines(&text, COLUMNS, "  ") } else { text.into_owned() });
     }
 
     /// Prints why a verb failed.
@@ -184,9 +184,6 @@ impl Console {
         }
     }
 }
-
-/// The length from which a line of a message is folded.
-const LONG: usize = 200;
 
 /// Formats a value as indented JSON.
 pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {

@@ -3,6 +3,27 @@
 /// The width of tables and of folded lines.
 pub(crate) const COLUMNS: usize = 100;
 
+/// Returns the width that tables may have: that of the terminal or of the variable `COLUMNS`, at least [`COLUMNS`] without
+/// either; never less than a table of few columns needs.
+pub(crate) fn table_width() -> usize {
+    const LEAST: usize = 40;
+    let stated = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse::<usize>().ok());
+    stated.filter(|columns| *columns >= LEAST).or_else(terminal_width).unwrap_or(COLUMNS)
+}
+
+/// Returns the width of the terminal to which results are printed, if it is known.
+#[cfg(feature = "agent")]
+fn terminal_width() -> Option<usize> {
+    use std::io::IsTerminal;
+    let size = std::io::stdout().is_terminal().then(ratatui::crossterm::terminal::size)?;
+    size.ok().map(|(columns, _)| usize::from(columns)).filter(|columns| *columns > 0)
+}
+
+#[cfg(not(feature = "agent"))]
+fn terminal_width() -> Option<usize> {
+    None
+}
+
 /// Folds each line of more than `long` characters at [`COLUMNS`], between words; the lines that follow begin with
 /// `indent`.
 pub(crate) fn fold_lines(text: &str, long: usize, indent: &str) -> String {

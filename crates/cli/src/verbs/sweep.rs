@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use evenhand_model::counted;
 use evenhand_model::files::FolderLock;
 use evenhand_model::memory::MemoryLimit;
 use evenhand_policies::Registry;
@@ -185,10 +186,11 @@ fn check(grid: &Grid, out: &Path, console: &Console) -> Result<(), Failure> {
         return console.json(&record);
     }
     console.result(&format!(
-        "{}\n\n{} points, {} tasks to simulate in all; {done} done in {}",
+        "{}\n\n{}, {} {} to simulate in all; {done} done in {}",
         table.render(),
-        points.len(),
+        counted(points.len(), "point", "points"),
         HumanCount(total),
+        if total == 1 { "task" } else { "tasks" },
         out.display()
     ))
 }

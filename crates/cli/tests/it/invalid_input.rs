@@ -177,8 +177,8 @@ fn options_without_effect_are_rejected() {
         let all: Vec<&str> = ["study", "w.csv"].iter().chain(&pool).chain(args).copied().collect();
         folder.assert_rejects(&all, 2, expected);
     };
-    study(&["--placement", "best-fit"], &["--placement: selects machines", "[[machines]]"]);
-    study(&["--layout", "packed"], &["--layout: says how jobs lie on machines", "[[machines]]"]);
+    study(&["--placement", "best-fit"], &["--placement needs machines", "[[machines]]"]);
+    study(&["--layout", "packed"], &["--layout needs machines", "[[machines]]"]);
     study(&["--vary", "weeks", "--repeat", "1"], &["--vary: says what varies between repeats", "--repeat"]);
     study(&["--policy", "fifo,drf", "--sdrf-key", "dominant"], &["--sdrf-key: has settings of sdrf", "--policy"]);
     for option in ["--explain", "--seconds", "--verbose", "--classes"] {

@@ -31,9 +31,9 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
         ["site", "import", "--slurm-conf", "slurm.conf", "--sacctmgr-dump", "lab.cfg", "--qos", "qos.txt", "-o", "lab"];
     let output = folder.run(&import).assert_succeeds();
     for line in [
-        "  SchedulerParameters: bf_window=4320,bf_interval=60; EASY backfilling at every event, or strict",
-        "    order, but under --scheduler slurm",
-        "  PartitionName AllowAccounts: gpu=physics; every account may use it",
+        "  SchedulerParameters: bf_window=4320,bf_interval=60; used only by --scheduler slurm; other",
+        "    schedulers backfill at every event or keep strict order",
+        "  PartitionName AllowAccounts: gpu=physics (slurm.conf:12:77); every account may use it",
         "  QOS MaxTRESPU: long=cpu=8; it limits no job",
         "  association GrpTRES: physics=cpu=8; it limits no job",
     ] {
@@ -182,7 +182,7 @@ fn jobs_are_not_considered_before_they_were_eligible() {
         (rows, output.stderr)
     };
     let (rows, notes) = starts(&["--scheduler", "slurm"]);
-    let note = "2 of 3 jobs became eligible after their submission";
+    let note = "2 of 3 jobs became eligible after the submission";
     assert!(notes.contains(note), "{notes}");
     // Each at the first whole second after it became eligible.
     assert_eq!(rows, [(1.0, 1.0), (308.0, 1.0), (909.0, 1.0)]);
@@ -229,7 +229,7 @@ fn reservations_and_outages_close_nodes() {
     let found = "Found: 2 reservations and 3 outages (down or drained), which --scheduler slurm follows.";
     assert!(output.stdout.contains(found), "{}", output.stdout);
     for note in [
-        "reservations.txt:2: names nodes that are no machines of the site, and left out: x9.",
+        "reservations.txt:2: node x9 is not a machine of the site and is ignored.",
         "reservations.txt:4: the reservation second overlaps course of line 2 on n1",
     ] {
         assert!(output.stderr.contains(note), "{}", output.stderr);
@@ -243,7 +243,8 @@ fn reservations_and_outages_close_nodes() {
     // To the end of the outages, the end of the reservation, and its begin: each is at a full minute, when a pass is.
     assert_eq!(waits, [237.0, 1196.0, 595.0]);
     let output = folder.run(&[&study[..], &["--scheduler", "easy"]].concat()).assert_succeeds();
-    let note = "reservations (2) and outages (3) are followed by --scheduler slurm, and not by easy";
+    let note =
+        "easy ignores the 2 reservations and the 3 outages of the cluster file; only --scheduler slurm follows them.";
     assert!(output.stderr.replace("\n       ", " ").contains(note), "{}", output.stderr);
     for (name, text, problem) in [
         (
@@ -280,9 +281,9 @@ fn what_is_odd_in_a_site_s_files_is_reported_with_its_line() {
         "odd.conf:7:15: the partition main is defined before; this line is ignored, as by Slurm.",
         "odd.conf:5:10: no partition has lone.",
         "odd.conf:6:37: the partition main has the QOS nosuch, which qos.txt does not define; the partition has no limits of it.",
-        "qos.txt:2: a circle of QOS that preempt each other: a preempts b preempts a; a simulation leaves that out.",
-        "qos.txt:4: a circle of QOS that preempt each other: self preempts self",
-        "qos.txt:5: the QOS x preempts nobody, and no line defines that",
+        "qos.txt:2: these QOS preempt each other in a cycle: a preempts b preempts a; the simulation ignores this preemption.",
+        "qos.txt:4: these QOS preempt each other in a cycle: self preempts self",
+        "qos.txt:5: the QOS x preempts nobody, which no line defines; the simulation ignores this preemption.",
     ] {
         assert!(notes.contains(note), "{note}\n{notes}");
     }
@@ -293,8 +294,7 @@ fn what_is_odd_in_a_site_s_files_is_reported_with_its_line() {
             .replace("|physics|main|COMPLETED|2026-01-05T08:00:02", "|physics|ghost|COMPLETED|2026-01-05T08:00:02"),
     );
     let notes = folder.run(&STUDY).assert_succeeds().stderr.replace("\n       ", " ");
-    let note =
-        "1 jobs are in queues that the cluster file does not define (ghost); they may use all machines, without limits";
+    let note = "1 job is in a queue that the cluster file does not define (ghost); such jobs may use all machines, without limits.";
     assert!(notes.contains(note), "{notes}");
     let refused = |name: &str, text: &str, problem: &str| {
         folder.write(name, text);
@@ -353,7 +353,7 @@ fn jobs_have_the_limits_of_the_qos_that_they_name() {
         let output = folder.run(&[&study[..], &["--scheduler", scheduler]].concat()).assert_succeeds();
         assert_eq!(waits(&folder, &format!("{scheduler}/tasks-fifo")), expected, "{scheduler}");
         // By the log's own times too the second job of the QOS was submitted while the first ran.
-        let note = "1 of the log's jobs were submitted beyond a limit of submissions";
+        let note = "1 of the log's jobs was submitted beyond a limit of submissions";
         assert!(output.stderr.replace("\n       ", " ").contains(note), "{}", output.stderr);
         let record: serde_json::Value =
             serde_json::from_str(&folder.read(&format!("{scheduler}/summary.json"))).unwrap();
@@ -420,4 +420,54 @@ fn waits(folder: &TestFolder, prefix: &str) -> Vec<f64> {
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<&str>>());
     let at = lines.next().unwrap().iter().position(|h| *h == "wait_s").unwrap();
     lines.map(|row| row[at].parse::<f64>().unwrap()).collect()
+}
+
+#[test]
+fn files_of_an_earlier_import_are_not_followed_after_the_next_one() {
+    let folder = folder();
+    let first =
+        ["site", "import", "--slurm-conf", "slurm.conf", "--sacctmgr-dump", "lab.cfg", "--qos", "qos.txt", "-o", "lab"];
+    folder.run(&first).assert_succeeds();
+    folder.write("nodes.txt", "NodeName=a1 CPUTot=4 RealMemory=1000 Partitions=main State=IDLE\n");
+    folder.write("parts.txt", "PartitionName=main Nodes=a1 State=UP\n");
+    let second = ["site", "import", "--nodes", "nodes.txt", "--partitions", "parts.txt", "-o", "lab"];
+    let output = folder.run(&second).assert_succeeds().stdout;
+    for name in ["accounts.toml", "policy-settings.toml", "slurm.conf"] {
+        let line = format!("Moved aside, since it is of an earlier import: lab/{name} to lab/{name}.old");
+        assert!(output.replace("\n  ", " ").contains(&line), "{line}\n{output}");
+        assert!(!folder.path(&format!("lab/{name}")).exists(), "{name}");
+        assert!(!folder.read(&format!("lab/{name}.old")).is_empty());
+    }
+    let again = folder.run(&[&second[..], &["--format", "json"]].concat()).assert_succeeds().json();
+    assert_eq!(again["moved_aside"], serde_json::json!([]));
+    // A slurm.conf that no import wrote may be the site's own.
+    folder.write("lab/slurm.conf", CONF);
+    let output = folder.run(&second).assert_succeeds();
+    assert_eq!(folder.read("lab/slurm.conf"), CONF);
+    assert!(output.stderr.contains("lab/slurm.conf: no import wrote it, so it stays"), "{}", output.stderr);
+}
+
+#[test]
+fn states_of_nodes_and_partitions_of_root_are_listed_with_their_places() {
+    let folder = folder();
+    folder.write(
+        "odd.conf",
+        "ClusterName=lab\nSelectType=select/cons_tres\nPriorityType=priority/multifactor\nPriorityWeightQOS=100\n\
+         NodeName=n1 CPUs=4 State=UNKNOWN\nNodeName=n2 CPUs=4 State=DRAIN\nNodeName=c[1-2] CPUs=4 State=CLOUD\n\
+         PartitionName=main Nodes=ALL\nPartitionName=admin Nodes=n1 RootOnly=YES Hidden=YES\n",
+    );
+    let import = ["site", "import", "--slurm-conf", "odd.conf", "-o", "lab"];
+    let output = folder.run(&import).assert_succeeds().stdout.replace("\n    ", " ");
+    for line in [
+        "NodeName State: n2=DRAIN (odd.conf:6:26), c[1-2]=CLOUD (odd.conf:7:30); the node takes jobs all the time",
+        "PartitionName RootOnly: admin=YES (odd.conf:9:39); every user may use it",
+        "PartitionName Hidden: admin=YES (odd.conf:9:50); it takes jobs as other partitions do",
+        "PriorityWeightQOS: 100; the QOS factor is 0 for every job",
+    ] {
+        assert!(output.contains(line), "{line}\n{output}");
+    }
+    let json = folder.run(&[&import[..], &["--format", "json"]].concat()).assert_succeeds().json();
+    let listed = json["not_modelled"].as_array().unwrap();
+    let state = listed.iter().find(|one| one["name"] == "NodeName State").unwrap();
+    assert_eq!(state["places"], serde_json::json!(["odd.conf:6:26", "odd.conf:7:30"]));
 }

@@ -322,6 +322,19 @@ fn classes_of_a_repeated_study_are_printed_with_intervals_in_100_columns() {
 }
 
 #[test]
+fn a_table_has_the_columns_that_fit_the_width() {
+    let folder = generated();
+    let args = ["study", "w.parquet", "--policy", "fifo,drf", "--capacity", "0.6", "--no-tasks", "--repeat", "3"];
+    let header = |columns: &str| {
+        let output = folder.command(&args).env("COLUMNS", columns).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().find(|line| line.starts_with("capacity")).unwrap_or_default().to_string()
+    };
+    assert!(header("140").contains("completed") && header("140").contains("noise"), "{}", header("140"));
+    assert!(!header("80").contains("completed"), "{}", header("80"));
+}
+
+#[test]
 fn what_cannot_vary_is_refused_with_what_was_expected() {
     let folder = TestFolder::with("w.csv", CSV);
     let weeks = ["study", "w.csv", "--repeat", "3", "--vary", "weeks"];

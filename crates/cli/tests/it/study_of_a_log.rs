@@ -120,3 +120,20 @@ fn what_cannot_be_asked_of_a_log_is_rejected_with_a_remedy() {
     assert_eq!(texts(&output.json()["runs"], "policy"), ["fifo", "fair-tree", "sdrf"]);
     assert!(output.json()["trust"].is_null());
 }
+
+#[test]
+fn a_note_that_holds_for_all_policies_is_printed_once() {
+    let folder = TestFolder::with(
+        "log.swf",
+        "; MaxProcs: 8\n1 0 1 100 2 -1 -1 2 10 -1 1 1 1 1 1 -1 -1 -1\n2 5 1 10 4 -1 -1 4 10 -1 1 2 1 1 1 -1 -1 -1\n",
+    );
+    folder.write("c.toml", "[[machines]]\nname = \"m\"\ncpu = 8\n[[queues]]\nname = \"long\"\nproperties = [\"m\"]\n");
+    let study = ["study", "log.swf", "--capacity", "c.toml", "--policy", "fifo,drf,sdrf", "--scheduler", "easy"];
+    let notes = folder.run(&[&study[..], &["--no-tasks", "--out", "out"]].concat()).assert_succeeds().stderr;
+    for note in [
+        "1 job ran longer than its requested wall time; its run time is used as the estimate.",
+        "2 jobs are in queues that the cluster file does not define (1); such jobs may use all machines, without limits.",
+    ] {
+        assert_eq!(notes.matches(note).count(), 1, "{note}\n{notes}");
+    }
+}

@@ -85,7 +85,26 @@ fn jobs_that_do_not_wait_and_invalid_shapes_are_reported() {
     run(&["--shape", "4 nodes"]).assert_fails(2, &["--shape: found \"4 nodes\"", "4x16cpu,2h"]);
     run(&["--shape", "1,1h", "--user", "zoe"]).assert_fails(2, &["--user: found \"zoe\""]);
     run(&["--shape", "1,1h", "--calibrate"]).assert_fails(2, &["cannot be used with"]);
-    run(&[]).assert_fails(2, &["--calibrate"]);
+    run(&[]).assert_fails(2, &["found nothing to forecast", "--shape SHAPE", "--job JOB", "--calibrate"]);
+}
+
+#[test]
+fn a_shape_that_the_site_cannot_hold_is_refused() {
+    let folder = TestFolder::with("log.swf", log());
+    let run = |arguments: &[&str]| folder.run(&[&["when", "--log", "log.swf"], arguments].concat());
+    run(&["--shape", "1,10m", "--shape", "2x1cpu,10m"]).assert_fails(
+        2,
+        &[
+            "--shape: found \"2x1cpu,10m\", which needs 2 cpu, expected at most 1",
+            "(MaxProcs of the log)",
+            "--capacity",
+        ],
+    );
+    run(&["--shape", "2x1cpu,10m", "--capacity", "2"]).assert_succeeds();
+    // Without a header the most that was in use counts.
+    folder.write("log.swf", log().replace("; MaxProcs: 1\n", ""));
+    run(&["--shape", "2x1cpu,10m"]).assert_fails(2, &["expected at most 1", "(the most in use at once)"]);
+    run(&["--capacity", "2", "--calibrate"]).assert_fails(2, &["--capacity", "cannot be used with"]);
 }
 
 #[test]

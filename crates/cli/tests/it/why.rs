@@ -27,7 +27,7 @@ fn a_job_is_explained_by_what_was_full_who_held_it_and_what_would_have_helped() 
     assert_eq!(found["overtaken_by"], 1);
     assert_eq!(found["standing"]["jobs_before"], 0);
     let what_if = found["what_if"].as_array().unwrap();
-    assert_eq!(what_if[0], serde_json::json!({"change": "none: as submitted, simulated", "start": 100}));
+    assert_eq!(what_if[0], serde_json::json!({"change": "no change (simulated)", "start": 100}));
     let smaller = serde_json::json!({"change": "2 cpu instead of 4, running longer in proportion", "start": 50});
     assert!(what_if.contains(&smaller), "{found}");
     let text = folder.run(&["why", "--log", "log.swf", "13"]).assert_succeeds().stdout;
@@ -59,7 +59,81 @@ fn unknown_jobs_users_and_periods_are_reported() {
     let folder = TestFolder::with("log.swf", LOG);
     let run = |arguments: &[&str]| folder.run(&[&["why", "--log", "log.swf"], arguments].concat());
     run(&["99"]).assert_fails(2, &["log.swf: found no job 99 that started", "whose first is 11"]);
-    run(&["all"]).assert_fails(2, &["JOB: found \"all\"", "user:NAME"]);
-    run(&["user:7"]).assert_fails(2, &["found no user \"7\""]);
+    run(&["all"]).assert_fails(2, &["WHO: found \"all\"", "user:NAME"]);
+    run(&["user:7"]).assert_fails(2, &["WHO: log.swf: no user of this name in the log: \"7\""]);
     run(&["user:2", "--from", "1000"]).assert_fails(2, &["found no job of 2 that started"]);
+}
+
+/// An array of three tasks, a heterogeneous job of two components and a job that was requeued, on one processor.
+const SACCT: &str = "\
+JobID|JobIDRaw|User|Submit|Start|End|Elapsed|AllocCPUS|State
+100_1|101|ann|2026-01-05T08:00:00|2026-01-05T08:00:00|2026-01-05T08:10:00|00:10:00|1|COMPLETED
+100_2|102|ann|2026-01-05T08:00:00|2026-01-05T08:10:00|2026-01-05T08:20:00|00:10:00|1|COMPLETED
+100_3|100|ann|2026-01-05T08:00:00|2026-01-05T08:20:00|2026-01-05T08:30:00|00:10:00|1|COMPLETED
+200+0|200|bob|2026-01-05T08:01:00|2026-01-05T08:30:00|2026-01-05T08:40:00|00:10:00|1|COMPLETED
+200+1|201|bob|2026-01-05T08:01:00|2026-01-05T08:30:00|2026-01-05T08:40:00|00:10:00|1|COMPLETED
+300|300|cem|2026-01-05T08:02:00|2026-01-05T08:40:00|2026-01-05T08:41:00|00:01:00|1|NODE_FAIL
+300|300|cem|2026-01-05T08:42:00|2026-01-05T08:50:00|2026-01-05T08:51:00|00:01:00|1|COMPLETED
+";
+
+#[test]
+fn tasks_of_arrays_and_components_are_named_as_slurm_names_them() {
+    let folder = TestFolder::with("arr.sacct", SACCT);
+    let run = |job: &str| folder.run(&["why", "--log", "arr.sacct", job, "--format", "json"]).assert_succeeds();
+    let task = run("100_2").json();
+    assert_eq!((&task["job"], &task["job_id"], &task["waited_s"]), (&102.into(), &"100_2".into(), &600.into()));
+    let component = run("200+0").json();
+    assert_eq!((&component["job_id"], &component["waited_s"]), (&"200+0".into(), &1740.into()));
+    // The id of an array is also the raw number of one of its tasks.
+    let array = run("100");
+    assert_eq!(array.json()["job_id"], "100_3");
+    let note = "100 names 3 jobs that started: 100_1, 100_2, 100_3; 100_3, which waited longest, is taken.";
+    assert!(array.stderr.contains(note), "{}", array.stderr);
+    assert_eq!(run("101").json()["job_id"], "100_1");
+    let requeued = run("300");
+    assert_eq!(requeued.json()["waited_s"], 38 * 60);
+    let note = "The log has 2 records of job 300; the one that waited longest is taken.";
+    assert!(requeued.stderr.contains(note), "{}", requeued.stderr);
+    let text = folder.run(&["why", "--log", "arr.sacct", "100_2"]).assert_succeeds().stdout;
+    assert!(text.starts_with("Job 100_2 of user ann waited 10 min"), "{text}");
+    let text = folder.run(&["why", "--log", "arr.sacct", "user:ann"]).assert_succeeds().stdout.replace("\n  ", " ");
+    assert!(text.contains("waited 30 min in total") && text.contains("Changes of job 100_3, which"), "{text}");
+    folder
+        .run(&["why", "--log", "arr.sacct", "100_9"])
+        .assert_fails(2, &["found no job 100_9", "whose first is 100_1"]);
+    // A waiting job of `when` has the same names.
+    let at = ["when", "--log", "arr.sacct", "--at", "2026-01-05T08:05", "--job", "100_2", "--format", "json"];
+    let found = folder.run(&at).assert_succeeds().json();
+    assert_eq!((&found["forecasts"][0]["job"], &found["forecasts"][0]["job_id"]), (&102.into(), &"100_2".into()));
+}
+
+#[test]
+fn jobs_of_pbs_are_named_with_and_without_their_server_and_a_stored_workload_by_their_places() {
+    let record = |id: &str, start: u64| {
+        format!(
+            "01/05/2026 08:{start:02}:30;E;{id};user=ann queue=workq ctime=1767600000 qtime=1767600000 etime=1767600000 \
+             start={} end={} Resource_List.ncpus=1 resources_used.ncpus=1\n",
+            1_767_600_000 + start * 60,
+            1_767_600_030 + start * 60
+        )
+    };
+    let log = [record("112470.torque1.grid", 1), record("112471[3].torque1.grid", 2)].concat();
+    let folder = TestFolder::with("pbs.log", log);
+    let run = |job: &str| folder.run(&["why", "--log", "pbs.log", job, "--format", "json"]).assert_succeeds().json();
+    for name in ["112470", "112470.torque1", "112470.torque1.grid"] {
+        assert_eq!(
+            (&run(name)["job_id"], &run(name)["waited_s"]),
+            (&"112470.torque1.grid".into(), &60.into()),
+            "{name}"
+        );
+    }
+    assert_eq!(run("112471[3]")["waited_s"], 120);
+    folder.run(&["workload", "import", "pbs.log", "-o", "w.parquet"]).assert_succeeds();
+    let stored = folder.run(&["why", "--log", "w.parquet", "2", "--format", "json"]).assert_succeeds();
+    assert_eq!(stored.json()["waited_s"], 120);
+    assert!(stored.stderr.contains("no ids of jobs; 2 is a place in it by submission"), "{}", stored.stderr);
+    folder.run(&["why", "--log", "w.parquet", "112470"]).assert_fails(
+        2,
+        &["the log has no ids of jobs", "whose first is 1 and whose last is 2", "give the log itself"],
+    );
 }

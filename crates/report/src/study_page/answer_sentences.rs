@@ -1,11 +1,12 @@
 //! Writes the study's answer as sentences: which users wait less or longer, and by how much.
 
+use evenhand_study::LOGGED;
 use evenhand_study::record::ComparisonRecord;
 use serde::Serialize;
 
 use crate::format_numbers::{duration, duration_and_seconds, grouped, percent};
 use crate::study_page::figures::all_complete;
-use crate::study_page::grid::{RunPair, StudyGrid};
+use crate::study_page::grid::{RunPair, SITE, StudyGrid};
 
 /// Maximum number of users named among the largest gains, and among the largest losses.
 const MAX_NAMED_USERS: usize = 3;
@@ -73,12 +74,20 @@ impl Verdict {
 /// Returns what the study replays and the question that it answers.
 pub(super) fn question(grid: &StudyGrid<'_>) -> String {
     let workload = &grid.record.workload;
-    let policies = listed(grid.policies.iter().map(|policy| policy.label.as_str()));
+    let labels = || grid.policies.iter().map(|policy| policy.label.as_str());
+    let simulated: Vec<&str> = labels().filter(|label| *label != LOGGED).collect();
+    let policies = match (simulated.len(), labels().count()) {
+        (0, _) => format!("as {LOGGED}"),
+        (simulated_runs, all) => {
+            let beside = if simulated_runs < all { format!(", and as {LOGGED},") } else { String::new() };
+            format!("under {}{beside}", listed(simulated.into_iter()))
+        }
+    };
     let capacities = listed(grid.capacities.iter().map(|capacity| capacity.label.as_str()));
     let tasks = counted(workload.tasks, "task");
     let users = counted(workload.users, "user");
     let question = if grid.policies.len() > 1 {
-        format!("Which users wait less than under {}, and which wait longer?", grid.baseline())
+        format!("Which users wait less than {}, and which wait longer?", grid.under_baseline())
     } else {
         "Which users wait, and how long?".into()
     };
@@ -86,8 +95,18 @@ pub(super) fn question(grid: &StudyGrid<'_>) -> String {
         return format!("The study replays {tasks} of {users}, but no run has finished.");
     }
     let multiples = grid.record.runs.iter().all(|run| run.capacity_factor.is_some());
-    let on = if multiples { format!("on a pool of {capacities}") } else { format!("with the capacity {capacities}") };
-    format!("The study replays {tasks} of {users} under {policies} {on}. {question}")
+    let on = match grid.capacities.as_slice() {
+        [site] if site.name == SITE => {
+            let amount = |(name, &number): (&String, &f64)| match (name.as_str(), counted_number(number)) {
+                ("cpu" | "processors", Some(number)) => counted(number, "processor"),
+                _ => format!("{name} {}", grid.amount(name, number)),
+            };
+            format!("on {} ({})", site.label, site.amounts.iter().map(amount).collect::<Vec<_>>().join(", "))
+        }
+        _ if multiples => format!("on a pool of {capacities}"),
+        _ => format!("with the capacity {capacities}"),
+    };
+    format!("The study replays {tasks} of {users} {policies} {on}. {question}")
 }
 
 /// Returns one sentence per policy that summarizes all capacities; none if there is only one capacity.
@@ -105,7 +124,7 @@ pub(super) fn overview(grid: &StudyGrid<'_>) -> Vec<String> {
         let lower = changes.iter().filter(|change| change.1 > 0.0).count();
         let verdicts = || pairs.iter().map(|(_, pair)| Verdict::of(pair.comparison));
         let won = verdicts().filter(|verdict| verdict.better > verdict.worse).count();
-        let (baseline, place) = (grid.baseline(), |at: usize| &grid.capacities[at].label);
+        let (baseline, place) = (grid.under_baseline(), |at: usize| &grid.capacities[at].label);
         let range = if change(largest.1) == change(smallest.1) {
             change(largest.1)
         } else {
@@ -114,7 +133,7 @@ pub(super) fn overview(grid: &StudyGrid<'_>) -> Vec<String> {
             format!("from {from} to {to}")
         };
         Some(format!(
-            "{}: the mean over users of mean waits is lower than under {baseline} at {lower} of {} capacities ({range}); \
+            "{}: the mean over users of mean waits is lower than {baseline} at {lower} of {} capacities ({range}); \
              the users who wait less outnumber those who wait longer{} at {won} of {}.",
             grid.policies[policy].label,
             changes.len(),
@@ -138,6 +157,10 @@ pub(super) fn answers(grid: &StudyGrid<'_>) -> Vec<Answer> {
 
 fn base_sentence(grid: &StudyGrid<'_>, capacity: usize) -> String {
     let baseline = grid.baseline();
+    let under = match baseline {
+        LOGGED => format!("As {LOGGED},"),
+        policy => format!("Under {policy}"),
+    };
     let Some(run) = grid.run(capacity, 0) else {
         return format!("The run of {baseline} is missing, so the other policies cannot be compared with it.");
     };
@@ -147,9 +170,9 @@ fn base_sentence(grid: &StudyGrid<'_>, capacity: usize) -> String {
         rejected => format!(" {} rejected because no pool of this size can hold them.", counted_are(rejected, "task")),
     };
     match run.users_mean_wait_s {
-        None => format!("Under {baseline} no task starts.{rejected}"),
+        None => format!("{under} no task starts.{rejected}"),
         Some(mean) => format!(
-            "Under {baseline} the mean over users of mean waits is {}; {} of {} complete.{rejected}",
+            "{under} the mean over users of mean waits is {}; {} of {} complete.{rejected}",
             duration_and_seconds(mean),
             grouped(totals.completed),
             counted(totals.submitted, "task"),
@@ -184,17 +207,17 @@ fn policy_answer(grid: &StudyGrid<'_>, capacity: usize, policy: usize) -> Policy
 
 /// Returns what a policy changes; the sentence follows `POLICY at CAPACITY: `.
 fn sentence(grid: &StudyGrid<'_>, pair: &RunPair<'_>) -> String {
-    let (baseline, comparison) = (grid.baseline(), pair.comparison);
+    let (baseline, comparison) = (grid.under_baseline(), pair.comparison);
     let compared = comparison.users_better + comparison.users_worse + comparison.users_same;
     if compared == 0 {
-        return format!("no user has a started task both here and under {baseline}, so waits cannot be compared.");
+        return format!("no user has a started task both here and {baseline}, so waits cannot be compared.");
     }
     let among = if compared == grid.record.workload.users { "" } else { " with started tasks under both" };
     let verdict = Verdict::of(comparison);
     let waits = if verdict.better == 1 { "waits" } else { "wait" };
     let longer = if verdict.worse == 1 { "waits" } else { "wait" };
     let mut text = format!(
-        "{} of {}{among} {waits} less than under {baseline}, {} {longer} longer, {} the same",
+        "{} of {}{among} {waits} less than {baseline}, {} {longer} longer, {} the same",
         grouped(verdict.better),
         counted(compared, "user"),
         grouped(verdict.worse),
@@ -230,7 +253,9 @@ fn reduction_interval(comparison: &ComparisonRecord) -> String {
     estimate.map_or(String::new(), |estimate| {
         let [low, high] = estimate.interval.map(change);
         let verdict = if estimate.includes_zero() { "; within the noise" } else { "" };
-        format!(", in 95\u{a0}% of repeats {high} to {low}{verdict}")
+        // Where repeats differ by less than what is printed, two equal ends say nothing.
+        let range = if low == high { String::new() } else { format!(", in 95\u{a0}% of repeats {high} to {low}") };
+        format!("{range}{verdict}")
     })
 }
 
@@ -269,23 +294,26 @@ fn movers(pair: &RunPair<'_>) -> (Vec<Mover>, Vec<Mover>) {
 /// Returns the note beside the figure of completion ratios for one pair.
 pub(super) fn completion_note(grid: &StudyGrid<'_>, capacity: usize, policy: usize) -> String {
     let Some(pair) = grid.pair(capacity, policy) else { return String::new() };
-    let (name, baseline) = (&grid.policies[policy].label, grid.baseline());
+    let (name, baseline) = (&grid.policies[policy].label, grid.under_baseline());
     if all_complete(pair.run) && all_complete(pair.baseline) {
-        return format!(
-            "Every user completes every task under {name} and under {baseline}: all bubbles lie at (1, 1)."
-        );
+        return format!("Every user completes every task under {name} and {baseline}: all bubbles lie at (1, 1).");
     }
     let comparison = pair.comparison;
     let more = counted(comparison.complete_more, "user");
     let verb = if comparison.complete_more == 1 { "completes" } else { "complete" };
     format!(
-        "{more} {verb} more of their tasks under {name} than under {baseline}, {} fewer.",
+        "{more} {verb} more of their tasks under {name} than {baseline}, {} fewer.",
         grouped(comparison.complete_fewer)
     )
 }
 
 fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// Returns a whole number of things, if it is one.
+fn counted_number(number: f64) -> Option<u64> {
+    (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)
 }
 
 fn counted_are(number: u64, what: &str) -> String {

@@ -77,7 +77,7 @@ pub(crate) fn draw_figures(grid: &StudyGrid<'_>) -> Figures {
 /// Draws the reduction of the users' mean wait and the mean of the users' own reductions by capacity, as in
 /// Figure 4 of Sadok et al. (2021).
 fn reductions(grid: &StudyGrid<'_>, names: &mut FileNames) -> Vec<FigureWithData> {
-    let baseline = grid.baseline();
+    let (baseline, under) = (grid.baseline(), grid.under_baseline());
     let of_mean = reduction(
         grid,
         names,
@@ -97,7 +97,7 @@ fn reductions(grid: &StudyGrid<'_>, names: &mut FileNames) -> Vec<FigureWithData
         of_mean(
             format!("Reduction of the users' mean wait compared with {baseline}"),
             format!(
-                "How much shorter the mean over users of their mean waits is than under {baseline}{capacities}; negative \
+                "How much shorter the mean over users of their mean waits is than {under}{capacities}; negative \
                  values mean that it is longer. Users with long waits dominate this mean."
             ),
         ),
@@ -161,13 +161,13 @@ fn class_reductions(grid: &StudyGrid<'_>, capacity: usize, names: &mut FileNames
             intervals: first.classes.iter().map(|of| class(of)?.mean_wait_reduction_interval).collect(),
         }
     };
-    let baseline = grid.baseline();
+    let (baseline, under) = (grid.baseline(), grid.under_baseline());
     let chart = ReductionChart {
         caption: Caption {
             name: names.take(&format!("class-reductions-{}", place.name)),
             title: format!("Reduction of the mean wait of each class compared with {baseline}, {}", place.label),
             description: format!(
-                "How much shorter the mean wait over the tasks of each class is than under {baseline}; negative values mean \
+                "How much shorter the mean wait over the tasks of each class is than {under}; negative values mean \
                  that it is longer."
             ),
         },
@@ -197,10 +197,10 @@ fn user_waits(
         text: duration,
         less_is_better: true,
     };
-    let baseline = grid.baseline();
-    let sides = [format!("longer than under {baseline}"), format!("shorter than under {baseline}")];
+    let baseline = grid.under_baseline();
+    let sides = [format!("longer than {baseline}"), format!("shorter than {baseline}")];
     let explanation = format!(
-        "Each bubble is a user; users below the dashed line wait less than under {baseline}. The names are those of the \
+        "Each bubble is a user; users below the dashed line wait less than {baseline}. The names are those of the \
          users whose mean waits differ most. Both axes are logarithmic, each with the range of its own waits; 0 (no task \
          waits) has a separate position. Users without a started task under one of the policies are not shown.{}",
         if grid.record.repeats.is_some() { " Grey users differ by no more than the noise." } else { "" }
@@ -234,11 +234,11 @@ fn user_completion(
         text: ratio,
         less_is_better: false,
     };
-    let baseline = grid.baseline();
-    let sides = [format!("more than under {baseline}"), format!("fewer than under {baseline}")];
+    let baseline = grid.under_baseline();
+    let sides = [format!("more than {baseline}"), format!("fewer than {baseline}")];
     let explanation = format!(
         "Each bubble is a user; the axes show completed tasks over submitted tasks. Users above the dashed line complete \
-         more than under {baseline}. Bubbles of users who complete all tasks overlap at (1, 1)."
+         more than {baseline}. Bubbles of users who complete all tasks overlap at (1, 1)."
     );
     let name = names.take(&format!("user-completion-{}", pair.run.id));
     // All of these figures have the same range, which begins at a round number below the lowest ratio.
@@ -308,7 +308,7 @@ impl UserComparison<'_> {
         let axis = |title: String, scale: Scale| Axis { title, unit, scale };
         let chart = ScatterChart {
             caption: Caption { name, title, description: explanation.clone() },
-            x: axis(format!("{} under {baseline}", self.quantity), scales[0]),
+            x: axis(format!("{} {}", self.quantity, self.grid.under_baseline()), scales[0]),
             y: axis(format!("{} under {policy}", self.quantity), scales[1]),
             bubbles,
             above,
@@ -330,13 +330,14 @@ impl UserComparison<'_> {
         };
         let text = |value: Option<f64>| value.map_or(ABSENT.into(), self.text);
         let label = format!(
-            "{}: {} under {}, {} under {}; {} tasks",
+            "{}: {} {}, {} under {}; {} {}",
             user.name,
             text(old),
-            self.grid.baseline(),
+            self.grid.under_baseline(),
             text(new),
             self.grid.policies[self.policy].label,
             grouped(user.totals.submitted),
+            if user.totals.submitted == 1 { "task" } else { "tasks" },
         );
         Bubble { subject, name: user.name.clone(), label, at, count: user.totals.submitted, side }
     }

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_study::most_affected_users;
 use evenhand_study::record::{ComparisonRecord, RunRecord, StudyRecord};
+use evenhand_study::{LOGGED, most_affected_users};
 
 use crate::ReportError;
 use crate::format_numbers::{amount, duration, size_unit, three_digits};
+
+/// The name of a capacity that comes from the log itself.
+pub(crate) const SITE: &str = "site";
 
 /// Maximum number of users that the page lists and draws one by one, those whose waits differ most. More fit neither
 /// a page nor a figure.
@@ -35,7 +38,7 @@ pub(crate) struct Policy {
 pub(crate) struct Capacity<'a> {
     /// The name on the command line.
     pub(crate) name: &'a str,
-    /// `0.5 R` (with a no-break space), or the name of a file.
+    /// `0.5 R` (with a no-break space), the name of a file, or `the site's own capacity`.
     pub(crate) label: String,
     /// The amount of each resource.
     pub(crate) amounts: &'a BTreeMap<String, f64>,
@@ -63,9 +66,10 @@ impl<'a> StudyGrid<'a> {
                 keys.push(key(run));
             }
             if !capacities.iter().any(|capacity| capacity.name == run.capacity_name) {
-                let label = match run.capacity_factor {
-                    Some(_) => format!("{}\u{a0}R", run.capacity_name),
-                    None => run.capacity_name.clone(),
+                let label = match (run.capacity_factor, run.capacity_name.as_str()) {
+                    (Some(_), name) => format!("{name}\u{a0}R"),
+                    (None, SITE) => "the site's own capacity".to_owned(),
+                    (None, name) => name.to_owned(),
                 };
                 capacities.push(Capacity { name: &run.capacity_name, label, amounts: &run.capacity });
             }
@@ -132,6 +136,14 @@ impl<'a> StudyGrid<'a> {
     /// Returns the label of the baseline policy.
     pub(crate) fn baseline(&self) -> &str {
         self.policies.first().map_or("", |policy| &policy.label)
+    }
+
+    /// Returns the baseline after a verb: `under fifo`, and `as logged` where the others are compared with the log.
+    pub(crate) fn under_baseline(&self) -> String {
+        match self.baseline() {
+            LOGGED => format!("as {LOGGED}"),
+            policy => format!("under {policy}"),
+        }
     }
 
     /// Returns the names of the resources.

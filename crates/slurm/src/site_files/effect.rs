@@ -1,5 +1,6 @@
 //! Which settings of a site decide when jobs start and are not part of a simulation.
 
+use super::Position;
 use super::qos::Qos;
 use super::slurm_conf::SlurmConf;
 
@@ -10,41 +11,61 @@ pub struct Unmodelled {
     pub name: String,
     /// Its values, or for which partitions, nodes or associations it is set.
     pub values: Vec<String>,
+    /// Where each value stands, if that is known: `slurm.conf:7:20`; else empty.
+    pub places: Vec<String>,
     /// What a simulation does instead.
     pub instead: &'static str,
 }
+
+/// What happens instead of preemption.
+const NO_PREEMPTION: &str = "used only by --scheduler slurm; other schedulers preempt no job";
+
+/// What happens instead of priorities of QOS. A policy does not know the QOS of a job.
+const NO_QOS_FACTOR: &str = "the QOS factor is 0 for every job, since policies do not know a job's QOS; Priority of a QOS decides preemption only";
 
 /// Settings of slurm.conf as a whole, with the values that change nothing, and what happens instead.
 const SETTINGS: [(&str, &[&str], &str); 17] = [
     (
         "AccountingStorageEnforce",
         &["associations"],
-        "limits of associations and of QOS hold jobs back, but those of units of time; submissions beyond limits are counted",
+        "limits of associations and QOS are enforced, except limits in TRES-minutes; submissions beyond limits are counted, not refused",
     ),
-    ("CompleteWait", &["0"], "jobs start while others are completing, but under --scheduler slurm"),
+    ("CompleteWait", &["0"], "used only by --scheduler slurm; other schedulers start jobs while others are completing"),
     ("DefMemPerCPU", &["0"], "a job's memory is that of the log"),
     ("DefMemPerNode", &["0"], "a job's memory is that of the log"),
     ("EnforcePartLimits", &["NO"], "a job beyond its partition's limits is refused"),
     ("JobSubmitPlugins", &[], "jobs are as the log has them"),
-    ("KillWait", &["30"], "a job's machines are free when it ends, but under --scheduler slurm"),
+    (
+        "KillWait",
+        &["30"],
+        "used only by --scheduler slurm; under other schedulers a job's machines are free when it ends",
+    ),
     ("MaxMemPerCPU", &["0"], "a job's processors are those of the log"),
-    ("OverTimeLimit", &["0"], "jobs run as long as in the log, but under --scheduler slurm"),
-    ("PreemptMode", &["OFF"], "no job is preempted, but under --scheduler slurm"),
-    ("PreemptType", &["preempt/none"], "no job is preempted, but under --scheduler slurm"),
-    ("PriorityCalcPeriod", &[], "priorities move with every event, but under --scheduler slurm"),
-    ("PriorityWeightAssoc", &["0"], "the factor is 0 for every job"),
-    ("PriorityWeightQOS", &["0"], "the factor is 0 for every job"),
-    ("SchedulerParameters", &[], "EASY backfilling at every event, or strict order, but under --scheduler slurm"),
+    ("OverTimeLimit", &["0"], "used only by --scheduler slurm; under other schedulers jobs run as long as in the log"),
+    ("PreemptMode", &["OFF"], NO_PREEMPTION),
+    ("PreemptType", &["preempt/none"], NO_PREEMPTION),
+    (
+        "PriorityCalcPeriod",
+        &[],
+        "used only by --scheduler slurm; under other schedulers priorities change with every event",
+    ),
+    ("PriorityWeightAssoc", &["0"], "the factor is 0 for every job: no file states a priority of associations"),
+    ("PriorityWeightQOS", &["0"], NO_QOS_FACTOR),
+    (
+        "SchedulerParameters",
+        &[],
+        "used only by --scheduler slurm; other schedulers backfill at every event or keep strict order",
+    ),
     (
         "SelectType",
         &["select/cons_tres", "select/cons_res"],
-        "processors of a machine are shared among jobs, but under --scheduler slurm",
+        "used only by --scheduler slurm; under other schedulers jobs share the processors of a machine",
     ),
     ("TopologyPlugin", &["topology/none", "topology/default", "topology/flat"], "machines have no topology"),
 ];
 
 /// Options of partitions and nodes, with the values that change nothing.
-const OPTIONS: [(&str, &[&str], &str); 22] = [
+const OPTIONS: [(&str, &[&str], &str); 25] = [
     ("PartitionName AllowAccounts", &["ALL"], "every account may use it"),
     ("PartitionName AllowGroups", &["ALL"], "every user may use it"),
     ("PartitionName AllowQos", &["ALL"], "every QOS may use it"),
@@ -53,7 +74,8 @@ const OPTIONS: [(&str, &[&str], &str); 22] = [
     ("PartitionName DefaultTime", &["NONE"], "a job without a limit is expected to take its run time"),
     ("PartitionName DefMemPerCPU", &["0"], "a job's memory is that of the log"),
     ("PartitionName ExclusiveUser", &["NO"], "users share machines"),
-    ("PartitionName GraceTime", &["0"], "no job is preempted, but under --scheduler slurm"),
+    ("PartitionName GraceTime", &["0"], NO_PREEMPTION),
+    ("PartitionName Hidden", &["NO"], "it takes jobs as other partitions do"),
     ("PartitionName LLN", &["NO"], "--placement decides"),
     ("PartitionName MaxCPUsPerNode", &["UNLIMITED"], "jobs may use all processors of a machine"),
     ("PartitionName MaxMemPerCPU", &["0"], "a job's processors are those of the log"),
@@ -62,14 +84,20 @@ const OPTIONS: [(&str, &[&str], &str); 22] = [
     (
         "PartitionName OverSubscribe",
         &["NO"],
-        "jobs share machines and never processors, but under --scheduler slurm where all are EXCLUSIVE",
+        "jobs share machines and never processors; --scheduler slurm follows EXCLUSIVE where all partitions have it",
     ),
-    ("PartitionName PreemptMode", &["OFF"], "no job is preempted, but under --scheduler slurm"),
+    ("PartitionName PreemptMode", &["OFF"], NO_PREEMPTION),
     ("PartitionName QOS", &["N/A"], "its limits are in no file of --qos"),
     ("PartitionName ReqResv", &["NO"], "no reservation is needed"),
+    ("PartitionName RootOnly", &["NO"], "every user may use it"),
     ("PartitionName State", &["UP"], "it takes jobs"),
     ("NodeName CoreSpecCount", &["0"], "all processors are for jobs"),
     ("NodeName CpuSpecList", &[], "all processors are for jobs"),
+    (
+        "NodeName State",
+        &["UNKNOWN", "IDLE", "FUTURE"],
+        "the node takes jobs all the time; --without-down leaves out nodes that are down or drained, --events has when they were",
+    ),
     ("DownNodes", &[], "its nodes take jobs"),
 ];
 
@@ -84,7 +112,12 @@ pub fn unmodelled_settings(conf: Option<&SlurmConf>, qos: &[Qos], limits: &[(Str
     for (name, neutral, instead) in SETTINGS {
         let value = conf.and_then(|c| c.configuration.get(name));
         if let Some(value) = value.filter(|v| !is_neutral(v, neutral)) {
-            found.push(Unmodelled { name: name.to_string(), values: vec![value.to_string()], instead });
+            found.push(Unmodelled {
+                name: name.to_string(),
+                values: vec![value.to_string()],
+                places: Vec::new(),
+                instead,
+            });
         }
     }
     for (option, values) in conf.iter().flat_map(|c| &c.options) {
@@ -95,19 +128,27 @@ pub fn unmodelled_settings(conf: Option<&SlurmConf>, qos: &[Qos], limits: &[(Str
         // What a QOS that was read sets is listed by itself.
         let is_known =
             |value: &str| *name == "PartitionName QOS" && qos.iter().any(|q| q.name.eq_ignore_ascii_case(value));
-        let set = |v: &&String| {
+        let set = |v: &String| {
             let value = v.rsplit('=').next().unwrap_or_default();
             !is_neutral(value, neutral) && !is_known(value)
         };
-        let values: Vec<String> = values.iter().filter(set).cloned().collect();
-        if !values.is_empty() {
-            found.push(Unmodelled { name: name.to_string(), values, instead });
+        let places = conf.and_then(|c| c.option_places.get(option));
+        let place = |at: usize| places.and_then(|places| places.get(at)).map(Position::to_string);
+        let set: Vec<(usize, &String)> = values.iter().enumerate().filter(|(_, value)| set(value)).collect();
+        if !set.is_empty() {
+            found.push(Unmodelled {
+                name: name.to_string(),
+                values: set.iter().map(|(_, value)| (*value).clone()).collect(),
+                places: set.iter().filter_map(|(at, _)| place(*at)).collect(),
+                instead,
+            });
         }
     }
     for one in qos {
         for (column, value) in &one.settings {
             if !QOS_WITHOUT_EFFECT.iter().any(|c| c.eq_ignore_ascii_case(column)) {
-                add(&mut found, format!("QOS {column}"), format!("{}={value}", one.name), "it limits no job");
+                let instead = if column.eq_ignore_ascii_case("Priority") { NO_QOS_FACTOR } else { "it limits no job" };
+                add(&mut found, format!("QOS {column}"), format!("{}={value}", one.name), instead);
             }
         }
     }
@@ -120,7 +161,7 @@ pub fn unmodelled_settings(conf: Option<&SlurmConf>, qos: &[Qos], limits: &[(Str
 fn add(found: &mut Vec<Unmodelled>, name: String, value: String, instead: &'static str) {
     match found.iter_mut().find(|f| f.name == name) {
         Some(same) => same.values.push(value),
-        None => found.push(Unmodelled { name, values: vec![value], instead }),
+        None => found.push(Unmodelled { name, values: vec![value], places: Vec::new(), instead }),
     }
 }
 
@@ -142,7 +183,12 @@ mod tests {
         let all = |values: &[&str]| values.iter().map(|v| v.to_string()).collect::<Vec<_>>();
         conf.options.insert("PartitionName allowaccounts".into(), all(&["main=ALL", "gpu=physics"]));
         conf.options.insert("PartitionName Nodes".into(), all(&["main=n1"]));
-        let qos = parse_qos("Name|MaxTRESPU|Description|\nnormal|cpu=4|x|\n").unwrap();
+        conf.options.insert("NodeName State".into(), all(&["n1=UNKNOWN", "n2=DRAIN", "c[1-9]=CLOUD"]));
+        conf.options.insert("PartitionName RootOnly".into(), all(&["main=NO", "admin=YES"]));
+        conf.options.insert("PartitionName Hidden".into(), all(&["admin=YES"]));
+        let at = |line| Position { file: "slurm.conf".into(), line, column: 9 };
+        conf.option_places.insert("PartitionName RootOnly".into(), vec![at(4), at(5)]);
+        let qos = parse_qos("Name|MaxTRESPU|Priority|Description|\nnormal|cpu=4|10|x|\n").unwrap();
         let limits = [("GrpJobs".to_string(), "physics=3".to_string())];
         let found = unmodelled_settings(Some(&conf), &qos, &limits);
         let shown: Vec<(&str, &[String])> = found.iter().map(|u| (u.name.as_str(), u.values.as_slice())).collect();
@@ -151,10 +197,18 @@ mod tests {
             [
                 ("SchedulerParameters", &all(&["bf_interval=10"])[..]),
                 ("SelectType", &all(&["select/linear"])[..]),
+                ("NodeName State", &all(&["n2=DRAIN", "c[1-9]=CLOUD"])[..]),
+                ("PartitionName Hidden", &all(&["admin=YES"])[..]),
+                ("PartitionName RootOnly", &all(&["admin=YES"])[..]),
                 ("PartitionName AllowAccounts", &all(&["gpu=physics"])[..]),
                 ("QOS MaxTRESPU", &all(&["normal=cpu=4"])[..]),
+                ("QOS Priority", &all(&["normal=10"])[..]),
                 ("association GrpJobs", &all(&["physics=3"])[..]),
             ]
         );
+        let root_only = found.iter().find(|u| u.name == "PartitionName RootOnly").unwrap();
+        assert_eq!(root_only.places, ["slurm.conf:5:9"]);
+        let priority = found.iter().find(|u| u.name == "QOS Priority").unwrap();
+        assert!(priority.instead.starts_with("the QOS factor is 0 for every job"), "{}", priority.instead);
     }
 }

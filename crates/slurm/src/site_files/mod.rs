@@ -28,7 +28,7 @@ pub use qos_limits::limit_jobs_of_qos;
 pub use qos_preemption::preemption_of_qos;
 pub use sacctmgr_dump::{Dump, parse_dump};
 pub(crate) use scheduler_settings::PreemptModes;
-pub use scheduler_settings::{SchedulerSettings, scheduler_settings, simulated_settings_text};
+pub use scheduler_settings::{SIMULATED_SETTINGS, SchedulerSettings, scheduler_settings, simulated_settings_text};
 pub use slurm_conf::{SlurmConf, read_slurm_conf, slurm_conf_names};
 
 use crate::error::TextError;

@@ -87,9 +87,13 @@ pub fn inconsistent_qos(all: &[Qos]) -> Vec<(usize, String)> {
         for name in preempts(qos) {
             match at(&name) {
                 Some(number) => known.push(number),
-                None => {
-                    found.push((qos.line, format!("the QOS {} preempts {name}, and no line defines that", qos.name)))
-                }
+                None => found.push((
+                    qos.line,
+                    format!(
+                        "the QOS {} preempts {name}, which no line defines; the simulation ignores this preemption",
+                        qos.name
+                    ),
+                )),
             }
         }
         below.push(known);
@@ -119,7 +123,13 @@ pub fn inconsistent_qos(all: &[Qos]) -> Vec<(usize, String)> {
         }
         names.push(&qos.name);
         names.reverse();
-        found.push((qos.line, format!("a circle of QOS that preempt each other: {}", names.join(" preempts "))));
+        found.push((
+            qos.line,
+            format!(
+                "these QOS preempt each other in a cycle: {}; the simulation ignores this preemption",
+                names.join(" preempts ")
+            ),
+        ));
     }
     found.sort();
     found
@@ -164,9 +174,12 @@ mod tests {
         let text = "Name|Preempt\na|b,c\nb|c\nc|a\nself|self,nobody\nend|\nA|\n";
         let found = inconsistent_qos(&parse_qos(text).unwrap());
         let expected = [
-            (2, "a circle of QOS that preempt each other: a preempts c preempts a"),
-            (5, "a circle of QOS that preempt each other: self preempts self"),
-            (5, "the QOS self preempts nobody, and no line defines that"),
+            (
+                2,
+                "these QOS preempt each other in a cycle: a preempts c preempts a; the simulation ignores this preemption",
+            ),
+            (5, "the QOS self preempts nobody, which no line defines; the simulation ignores this preemption"),
+            (5, "these QOS preempt each other in a cycle: self preempts self; the simulation ignores this preemption"),
             (7, "the QOS A is also that of line 2, and the settings of both count"),
         ];
         assert_eq!(found, expected.map(|(line, text)| (line, text.to_string())));

@@ -22,7 +22,7 @@ pub struct SchedulerSettings {
 const NOT_FOLLOWED: [(&str, &str); 8] = [
     ("bf_max_job_array_resv", "tasks of arrays are planned as jobs of their own"),
     ("bf_node_space_size", "a plan has as many intervals as bf_max_job_test"),
-    ("bf_one_resv_per_job", "a job of a log is in one partition"),
+    ("bf_one_resv_per_job", "backfill reserves nodes for a job in each of its partitions"),
     ("bf_running_job_reserve", "running jobs are planned by their limits"),
     ("pack_serial_at_end", "jobs of one processor are put as all others"),
     ("reduce_completing_frag", "CompleteWait holds all jobs back"),
@@ -357,10 +357,13 @@ fn read_preempt_parameters(
     Ok(())
 }
 
+/// The first line of [`simulated_settings_text`].
+pub const SIMULATED_SETTINGS: &str = "# What a simulation follows of the site's slurm.conf.";
+
 /// Returns the settings that a simulation follows as a slurm.conf: those of the scheduler and of priorities, and the
 /// partitions' factors and tiers. It has no hosts, accounts or passwords.
 pub fn simulated_settings_text(conf: &SlurmConf, partitions: &[Partition]) -> String {
-    let mut text = String::from("# What a simulation follows of the site's slurm.conf.\n");
+    let mut text = format!("{SIMULATED_SETTINGS}\n");
     for (name, value) in conf.configuration.settings() {
         if SETTINGS.contains(&name) || name.starts_with("priority") {
             let value = if value.contains([' ', '\t']) { format!("\"{value}\"") } else { value.to_string() };

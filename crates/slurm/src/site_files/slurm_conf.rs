@@ -26,6 +26,8 @@ pub struct SlurmConf {
     pub unknown: Vec<(String, Position)>,
     /// Options of nodes and partitions, by name: `PartitionName AllowAccounts`.
     pub options: BTreeMap<String, Vec<String>>,
+    /// Where the values of `options` stand, in the same order.
+    pub option_places: BTreeMap<String, Vec<Position>>,
     /// Where the values of settings of the site as a whole stand, by their names in lower case.
     pub places: BTreeMap<String, Position>,
     /// Where the QOS of a partition stands, by the name of the partition.
@@ -123,6 +125,7 @@ pub fn read_slurm_conf(path: &Path) -> Result<SlurmConf, SiteFileError> {
         } else if first.is("NodeSet") {
             sets.insert(first.value.clone(), statement);
         } else if OTHER_STATEMENTS.iter().any(|name| first.is(name)) {
+            conf.option_places.entry(first.name.clone()).or_default().push(first.place.clone());
             conf.options.entry(first.name.clone()).or_default().push(first.value.clone());
         } else {
             for setting in statement {
@@ -238,8 +241,9 @@ impl SlurmConf {
             if !is_option(&setting.name) {
                 self.unknown_options.push((format!("{kind} {}", setting.name), setting.place.clone()));
             }
-            let of = self.options.entry(format!("{kind} {}", setting.name)).or_default();
-            of.push(format!("{}={}", statement[0].value, setting.value));
+            let option = format!("{kind} {}", setting.name);
+            self.option_places.entry(option.clone()).or_default().push(setting.place.clone());
+            self.options.entry(option).or_default().push(format!("{}={}", statement[0].value, setting.value));
         }
     }
 

@@ -13,7 +13,7 @@ mod ranks;
 
 use std::collections::BTreeSet;
 
-use evenhand_model::{Capacity, Cluster, NO_TIME, Span, Time, Workload, queue_names};
+use evenhand_model::{Capacity, Cluster, NO_TIME, Span, Time, Workload, counted, queue_names};
 use evenhand_policies::equivalents::PROCESSORS;
 use evenhand_simulator::Simulated;
 use serde::{Deserialize, Serialize};
@@ -217,17 +217,20 @@ fn not_modelled(
             "The log has {queues} queues; without a cluster file their limits and priorities are not modelled."
         )),
         Some(_) if unknown > 0 => sentences.push(format!(
-            "The log has {queues} queues; the cluster file lacks {unknown} of them, whose limits and priorities are not \
-             modelled."
+            "{unknown} of the log's {} not in the cluster file; {} limits and priorities are not modelled.",
+            if unknown == 1 { "queues is" } else { "queues are" },
+            if unknown == 1 { "its" } else { "their" },
         )),
         _ => {}
     }
     let asked = (0..workload.len()).filter(|row| workload.requested(*row).is_some()).count();
     if 2 * asked <= workload.len() {
-        sentences.push(format!(
-            "Only {asked} of {} jobs have a requested wall time, so the site's backfilling cannot be repeated.",
-            workload.len()
-        ));
+        let jobs = match asked {
+            0 => "No job has".to_string(),
+            1 => format!("Only 1 of {} has", counted(workload.len(), "job", "jobs")),
+            _ => format!("Only {asked} of {} jobs have", workload.len()),
+        };
+        sentences.push(format!("{jobs} a requested wall time, so the site's backfilling cannot be repeated."));
     }
     if workload.resources().len() == 1 {
         sentences.push("The log has no memory, so waits for memory are not modelled.".to_string());
@@ -331,8 +334,9 @@ mod tests {
         };
         assert!(of(None).contains("The log has 3 queues; without a cluster file"), "{}", of(None));
         let some = of(Some(&["a", "b"]));
-        assert!(some.contains("3 queues; the cluster file lacks 1 of them"), "{some}");
-        assert!(!of(Some(&["a", "b", "c"])).contains("queues;"));
+        assert!(some.contains("1 of the log's queues is not in the cluster file; its limits"), "{some}");
+        assert!(!of(Some(&["a", "b", "c"])).contains("queues"));
+        assert!(some.contains("No job has a requested wall time"), "{some}");
     }
 
     #[test]

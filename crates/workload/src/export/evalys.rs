@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::io::Write;
 
 use evenhand_documents::{Cell, TextCells, push_record};
-use evenhand_model::{Span, Time, Workload};
+use evenhand_model::{Span, Time, Workload, counted};
 
 use super::assign_processors::{IntervalSet, Processors};
 use super::swf::whole_processors;
@@ -48,7 +48,11 @@ pub fn evalys_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportE
     losses.add("processors are assigned, the lowest free number first; the trace has no processor numbers");
     let fractions = (0..w.len()).filter(|&row| whole_processors(w, row, cpu).1).count();
     if fractions > 0 {
-        losses.add(format!("{fractions} rows request a fraction of a processor and get a whole one"));
+        losses.add(format!(
+            "{} a fraction of a processor and {} a whole one",
+            counted(fractions, "row requests", "rows request"),
+            if fractions == 1 { "gets" } else { "get" }
+        ));
     }
     let mut line = Vec::new();
     let texts = TextCells::of_results();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use evenhand_model::files::replace_file;
-use evenhand_model::{Workload, mean_use};
+use evenhand_model::{Workload, counted, mean_use};
 use thiserror::Error;
 
 pub use evalys::evalys_csv;
@@ -186,13 +186,13 @@ impl Losses {
     fn unknown_starts(&mut self, w: &Workload, instead: &str) {
         let unknown = (0..w.len()).filter(|&row| w.start(row).is_none()).count();
         if unknown > 0 {
-            self.add(format!("{unknown} rows have no original start; {instead}"));
+            self.add(format!("{} no original start; {instead}", counted(unknown, "row has", "rows have")));
         }
     }
 
     fn finish(mut self, tasks: u64, unit: &str) -> Exported {
         if self.times > 0 {
-            self.add(format!("{} times are rounded to whole {unit}", self.times));
+            self.add(format!("{} rounded to whole {unit}", counted(self.times, "time is", "times are")));
         }
         Exported { tasks, losses: self.sentences }
     }

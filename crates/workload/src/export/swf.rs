@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use evenhand_model::{Resource, Workload};
+use evenhand_model::{Resource, Workload, counted};
 
 use super::{ExportError, ExportFormat, Exported, Losses, last_finish_s, processors, resource};
 
@@ -64,10 +64,14 @@ pub fn swf(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
     }
     out.flush()?;
     if fractions > 0 {
-        losses.add(format!("{fractions} rows request a fraction of a processor and get a whole one"));
+        losses.add(format!(
+            "{} a fraction of a processor and {} a whole one",
+            counted(fractions, "row requests", "rows request"),
+            if fractions == 1 { "gets" } else { "get" }
+        ));
     }
     if uneven > 0 {
-        losses.add(format!("the memory of {uneven} rows is rounded up to whole KB per processor"));
+        losses.add(format!("the memory of {} is rounded up to whole KB per processor", counted(uneven, "row", "rows")));
     }
     Ok(losses.finish(job, "seconds"))
 }

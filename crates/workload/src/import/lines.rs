@@ -55,8 +55,8 @@ pub(super) fn for_each_line_or_blank(
         meter.hold(&file, tally.held - held)?;
         held = tally.held;
         if let Some(overflow) = &options.overflow {
-            // What goes to disk has no numbers of jobs.
-            tally.job_numbers = Vec::new();
+            // What goes to disk has no ids of jobs.
+            tally.job_ids = Vec::new();
             if let Some(source) = overflow.take_error() {
                 return Err(ImportError::Overflow { source });
             }

@@ -10,7 +10,9 @@
 use std::num::NonZeroUsize;
 
 use evenhand_model::memory::MemoryLimit;
-use evenhand_model::{Detail, Details, Overflow, Requirements, Resource, Workload, WorkloadBuilder, WorkloadError};
+use evenhand_model::{
+    Detail, Details, Overflow, Requirements, Resource, Workload, WorkloadBuilder, WorkloadError, counted,
+};
 use rayon::prelude::*;
 
 use crate::byte_source::{Meter, Progress, Shard, Source};
@@ -24,6 +26,7 @@ mod format;
 mod google2011;
 mod google2019;
 mod import_to_file;
+mod job_id;
 mod lines;
 mod node_request;
 mod other_files;
@@ -40,6 +43,7 @@ pub use csv::{CsvColumns, CsvColumnsError};
 pub use error::{ImportError, RowError};
 pub use format::{Format, MemoryPer, MemoryUnit, ParseNameError, Processors};
 pub use import_to_file::{ImportToFileError, import_to_file};
+pub use job_id::{IdMatch, JobId};
 pub use summary::ImportSummary;
 
 use summary::Tally;
@@ -94,9 +98,9 @@ pub struct Imported {
     pub workload: Workload,
     /// The counts of rows read, kept and dropped, and the assumptions.
     pub summary: ImportSummary,
-    /// The number by which the source calls the job of each row, in the order of the workload's rows: of SWF the first field, of sacct the
-    /// job's id without what follows its digits. Empty for other formats.
-    pub job_numbers: Vec<u64>,
+    /// The id by which the source calls the job of each row, in the order of the workload's rows. Empty for formats without
+    /// ids.
+    pub job_ids: Vec<JobId>,
 }
 
 /// Imports the trace that `sources` hold together. Takes time proportional to its size.
@@ -193,12 +197,13 @@ fn read(
     };
     let Part { mut builder, mut tally } = part;
     // Stable, as the builder sorts rows.
-    tally.job_numbers.sort_by_key(|(submit, _)| *submit);
-    let job_numbers = std::mem::take(&mut tally.job_numbers).into_iter().map(|(_, number)| number).collect();
+    tally.job_ids.sort_by_key(|(submit, _)| *submit);
+    let job_ids: Vec<JobId> = std::mem::take(&mut tally.job_ids).into_iter().map(|(_, id)| id).collect();
+    let job_ids = if job_ids.iter().any(JobId::is_known) { job_ids } else { Vec::new() };
     let assumptions = assumptions(format, &mut builder, &tally, options);
     let dropped = tally.dropped.0.into_iter().map(|(reason, n)| (reason.into_owned(), n)).collect();
     let summary = ImportSummary { format, files, rows_read: tally.rows_read, tasks: 0, dropped, assumptions };
-    Ok(ReadRows { builder, summary, job_numbers })
+    Ok(ReadRows { builder, summary, job_ids })
 }
 
 /// Rejects an option that does nothing for the format. `lenient` and `relaxed` only permit, and are never refused.
@@ -239,19 +244,19 @@ fn refuse_unused(format: Format, options: &ImportOptions) -> Result<(), ImportEr
 pub(super) struct ReadRows {
     builder: WorkloadBuilder,
     summary: ImportSummary,
-    job_numbers: Vec<u64>,
+    job_ids: Vec<JobId>,
 }
 
 impl ReadRows {
     fn finish(self) -> Result<Imported, ImportError> {
-        let ReadRows { builder, mut summary, job_numbers } = self;
+        let ReadRows { builder, mut summary, job_ids } = self;
         match builder.finish() {
             Ok(workload) => {
                 let mut stated = NodesStated::default();
                 stated.add(&workload);
                 summary.tasks = workload.tasks();
                 summary.assumptions.extend(stated.sentences());
-                Ok(Imported { workload, summary, job_numbers })
+                Ok(Imported { workload, summary, job_ids })
             }
             Err(WorkloadError::Empty) => Err(ImportError::NothingLeft(Box::new(summary))),
             Err(e) => Err(e.into()),
@@ -394,6 +399,15 @@ impl NodesStated {
     }
 }
 
+/// Returns the sentence about jobs whose start is before their submission, if there are any.
+fn started_early(jobs: u64) -> Option<String> {
+    match jobs {
+        0 => None,
+        1 => Some("1 job started before it was submitted; its start is taken as its submission.".into()),
+        n => Some(format!("{n} jobs started before they were submitted; their start is taken as their submission.")),
+    }
+}
+
 /// The tasks of one stream, or of several.
 struct Part {
     builder: WorkloadBuilder,
@@ -420,9 +434,4 @@ fn each(
         sum.tally.merge(part.tally);
     }
     Ok(sum)
-}
-
-/// Formats a number with its noun: `"1 row"`, `"2 rows"`.
-fn counted(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use evenhand_model::Time;
 
-use super::{Format, counted};
+use super::{Format, JobId, counted};
 
 /// The summary of an import. It prints as sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +49,8 @@ pub(super) struct Tally {
     pub(super) dropped: Counts,
     /// Rows for which something was adjusted or assumed, by what it was.
     pub(super) adjusted: Counts,
-    /// By kept row: its submission and the number by which its source calls the job. Empty if the format has none.
-    pub(super) job_numbers: Vec<(Time, u64)>,
+    /// By kept row: its submission and the id by which its source calls the job. Empty if the format has none.
+    pub(super) job_ids: Vec<(Time, JobId)>,
 }
 
 impl Tally {
@@ -67,7 +67,7 @@ impl Tally {
         self.held += other.held;
         other.dropped.0.into_iter().for_each(|(reason, n)| self.dropped.add(reason, n));
         other.adjusted.0.into_iter().for_each(|(what, n)| self.adjusted.add(what, n));
-        self.job_numbers.extend(other.job_numbers);
+        self.job_ids.extend(other.job_ids);
     }
 }
 

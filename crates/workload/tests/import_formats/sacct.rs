@@ -103,7 +103,10 @@ fn a_start_before_the_submission_is_counted() {
     let found = read(Format::Sacct, &SACCT.replace("1970-01-01T00:00:10|", "1970-01-01T00:00:25|"));
     assert!(rows(&found).contains(&"20 20 60 1800 ann phys cpu cpu=4 mem=2147483648 gpu=0".to_string()));
     let assumed = found.summary.assumptions.join(" ");
-    assert!(assumed.contains("1 job has a start before their submission; they are taken as submitted"), "{assumed}");
+    assert!(
+        assumed.contains("1 job started before it was submitted; its start is taken as its submission."),
+        "{assumed}"
+    );
 }
 
 #[test]

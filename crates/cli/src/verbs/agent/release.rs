@@ -4,6 +4,7 @@ use std::path::Path;
 
 use evenhand_agent::{Configuration, Journal, assemble, request};
 use evenhand_enforcers::cgroups::SystemRoot;
+use evenhand_model::counted;
 
 use super::{assemble_failure, read_configuration};
 use crate::arguments::AgentReleaseArgs;
@@ -37,7 +38,7 @@ fn from_damaged_journal(
     let salvaged = Journal::salvage(journal).map_err(|error| environment(&error))?;
     let path = journal.display();
     let count = salvaged.entries.len();
-    let groups = if count == 1 { "1 group".into() } else { format!("{count} groups") };
+    let groups = counted(count, "group", "groups");
     console.note(&if salvaged.is_whole {
         format!("{path} is whole, with the values of {groups}.")
     } else {
@@ -64,7 +65,7 @@ fn restore(mut configuration: Configuration, console: &Console) -> Result<Outcom
     configuration.peers = None;
     let mut assembly = assemble(configuration, true, &SystemRoot::default()).map_err(assemble_failure)?;
     let released = assembly.agent.release();
-    let groups = if released.groups == 1 { "1 group has".into() } else { format!("{} groups have", released.groups) };
+    let groups = counted(released.groups, "group has", "groups have");
     console.result(&format!("{groups} their old values again."))?;
     released.failed.iter().for_each(|failed| console.error(failed));
     Ok(if released.failed.is_empty() { Outcome::Done } else { Outcome::DoesNotHold })

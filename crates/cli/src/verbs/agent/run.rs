@@ -12,6 +12,7 @@ use evenhand_agent::{
     Agent, Configuration, ControlSocket, Released, Update, WorkloadStatus, assemble, longest_silence,
 };
 use evenhand_enforcers::cgroups::{HostLock, Resource, SystemRoot};
+use evenhand_model::counted;
 use serde::Serialize;
 
 use self::requests::{Request, WaitOutcome, answer, request_answer, wait_for_next_update};
@@ -191,7 +192,7 @@ fn reread(args: &AgentRunArgs, places: &Places, console: &Console) -> Result<Con
 
 /// Describes what was restored.
 fn released_sentence(released: &Released) -> String {
-    let groups = if released.groups == 1 { "1 group has".into() } else { format!("{} groups have", released.groups) };
+    let groups = counted(released.groups, "group has", "groups have");
     let failed: Vec<String> = released.failed.iter().map(|failed| format!(" {failed}.")).collect();
     format!("{groups} their old values again.{}", failed.concat())
 }
@@ -239,8 +240,12 @@ fn print_update(agent: &Agent, update: &Update, console: &Console) -> Result<(),
         .collect();
     let word = if agent.is_applied() { "changed" } else { "would change" };
     let changed = if changed.is_empty() { format!("{word} nothing") } else { format!("{word} {}", changed.join(", ")) };
-    console
-        .document(&format!("{} workloads, {} users, {} nodes; {changed}", update.workloads, update.users, update.nodes))
+    console.document(&format!(
+        "{}, {}, {}; {changed}",
+        counted(update.workloads, "workload", "workloads"),
+        counted(update.users, "user", "users"),
+        counted(update.nodes, "node", "nodes")
+    ))
 }
 
 /// Returns the time in seconds since 1970.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use evenhand_agent::{Status, WorkloadStatus};
 use evenhand_enforcers::cgroups::Resource;
+use evenhand_model::counted;
 
 use super::query_status;
 use crate::failure::Failure;
@@ -67,11 +68,11 @@ pub(crate) fn headline(status: &Status) -> String {
     let nodes = status.nodes.iter().filter(|node| node.fresh).count();
     let alone = status.alone_s.map_or(String::new(), |s| format!("; no message from another node for {s:.0} s"));
     format!(
-        "{}: {} workloads here, {} users, {nodes} of {} nodes; {} by {}; {}{alone}",
+        "{}: {} here, {}, {nodes} of {}; {} by {}; {}{alone}",
         status.node,
-        status.workloads.len(),
-        status.users.len(),
-        status.nodes.len(),
+        counted(status.workloads.len(), "workload", "workloads"),
+        counted(status.users.len(), "user", "users"),
+        counted(status.nodes.len(), "node", "nodes"),
         status.metric,
         status.law,
         if status.applied { "weights are written" } else { "dry run, nothing is written" },

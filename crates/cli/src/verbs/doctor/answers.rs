@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use evenhand_agent::{Configuration, Status, request};
+use evenhand_model::counted;
 
 use super::{Finding, State, answer};
 
@@ -66,11 +67,11 @@ pub(super) fn agent(configuration: &Configuration) -> Option<Finding> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
     let writes = if status.applied { "writes weights" } else { "dry run" };
     let found = format!(
-        "{writes}, {} updates, {} workloads, {} nodes, {} remarks",
-        status.updates,
-        status.workloads.len(),
-        status.nodes.len(),
-        status.warnings.len()
+        "{writes}, {}, {}, {}, {}",
+        counted(status.updates, "update", "updates"),
+        counted(status.workloads.len(), "workload", "workloads"),
+        counted(status.nodes.len(), "node", "nodes"),
+        counted(status.warnings.len(), "remark", "remarks")
     );
     Some(match (now - status.at_s, status.warnings.is_empty()) {
         (late, _) if late > 3.0 * status.interval_s + 10.0 => {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use evenhand_agent::{Configuration, check_trusted};
+use evenhand_model::counted;
 use evenhand_policies::Registry;
 
 use super::Finding;
@@ -63,13 +64,12 @@ fn key_file(path: &Path, is_secret: bool) -> Finding {
     }
     let age = metadata.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
     let days = age.map_or(0, |age| age.as_secs() / 86_400);
+    let age_in_days = counted(days, "day old", "days old");
     match age {
-        Some(age) if is_secret && age > OLD_SECRET => Finding::note(
-            name,
-            format!("{days} days old"),
-            "replace it, without an interruption: docs, Agent, Certificates",
-        ),
-        _ => Finding::fine(name, format!("{days} days old")),
+        Some(age) if is_secret && age > OLD_SECRET => {
+            Finding::note(name, age_in_days, "replace it, without an interruption: docs, Agent, Certificates")
+        }
+        _ => Finding::fine(name, age_in_days),
     }
 }
 

@@ -70,8 +70,12 @@ fn of_known_nodes(path: &Path, found: Vec<SiteClosure>, cluster: &Cluster, conso
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let shown = unknown.iter().take(SHOWN_NODES).map(String::as_str).collect::<Vec<_>>().join(", ");
         console.note(&format!(
-            "{}:{line}: names nodes that are no machines of the site, and left out: {shown}{more}.",
-            path.display()
+            "{}:{line}: {}.",
+            path.display(),
+            match unknown.len() {
+                1 => format!("node {shown} is not a machine of the site and is ignored"),
+                _ => format!("nodes {shown}{more} are not machines of the site and are ignored"),
+            }
         ));
     }
     closures

@@ -10,9 +10,10 @@ use evenhand_policies::SITE_RULE;
 use evenhand_policies::multifactor::Settings;
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos,
-    SiteFileError, SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, inconsistent_qos, licences_of_conf,
-    limit_associations, limit_jobs_of_qos, limit_partitions, parse_dump, parse_qos, preemption_of_qos, read_slurm_conf,
-    scheduler_settings, simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
+    SIMULATED_SETTINGS, SiteFileError, SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, inconsistent_qos,
+    licences_of_conf, limit_associations, limit_jobs_of_qos, limit_partitions, parse_dump, parse_qos,
+    preemption_of_qos, read_slurm_conf, scheduler_settings, simulated_settings_text, site_priority, slurm_conf_names,
+    unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
 use serde::Serialize;
@@ -23,6 +24,12 @@ use crate::output::console::Console;
 use crate::output::write_files::{make_folder, write_file};
 use crate::verbs::slurm::{cluster_options, user_shares};
 use crate::verbs::study::SLURM_CONF;
+
+/// The users' accounts in the folder.
+const ACCOUNTS: &str = "accounts.toml";
+
+/// The settings of the site's own priority in the folder.
+const POLICY_SETTINGS: &str = "policy-settings.toml";
 
 /// How many values of a setting are printed.
 const SHOWN_VALUES: usize = 4;
@@ -46,6 +53,8 @@ struct SiteTexts {
 #[derive(Serialize)]
 struct Written<'a> {
     files: Vec<&'a Path>,
+    /// Files of an earlier import that this one does not write, under the names that they have now.
+    moved_aside: Vec<&'a Path>,
     machines: u64,
     partitions: usize,
     reservations: usize,
@@ -57,6 +66,8 @@ struct Written<'a> {
 struct NotModelled<'a> {
     name: &'a str,
     values: &'a [String],
+    /// Where each value stands, as file, line and column; empty if that is not known.
+    places: &'a [String],
     instead: &'a str,
 }
 
@@ -96,29 +107,50 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     let accounts = site.accounts.as_ref().filter(|a| !a.associations.is_empty());
     if let Some(accounts) = accounts {
         let users = user_shares(accounts, |_, _| true, console);
-        written.push(file("accounts.toml"));
-        write_file(&file("accounts.toml"), &accounts_text(&accounts.accounts(), &users))?;
+        written.push(file(ACCOUNTS));
+        write_file(&file(ACCOUNTS), &accounts_text(&accounts.accounts(), &users))?;
     }
     if let Some(settings) = &settings {
-        written.push(file("policy-settings.toml"));
-        write_file(&file("policy-settings.toml"), settings)?;
+        written.push(file(POLICY_SETTINGS));
+        write_file(&file(POLICY_SETTINGS), settings)?;
     }
     if let Some(conf) = &site.conf {
         written.push(file(SLURM_CONF));
         write_file(&file(SLURM_CONF), &simulated_settings_text(conf, &site.partitions))?;
     }
+    let moved = move_old_files_aside(&args.output, &written, console)?;
     let unmodelled = unmodelled_settings(site.conf.as_ref(), &qos, &limits.unwrap_or_default());
     let partitions = described.cluster.queues.len();
     if console.is_json() {
-        let not_modelled =
-            unmodelled.iter().map(|u| NotModelled { name: &u.name, values: &u.values, instead: u.instead });
+        let not_modelled = unmodelled.iter().map(|u| NotModelled {
+            name: &u.name,
+            values: &u.values,
+            places: &u.places,
+            instead: u.instead,
+        });
         let files = written.iter().map(PathBuf::as_path).collect();
         let (reservations, outages) = (described.cluster.reservations.len(), described.cluster.outages.len());
         let not_modelled = not_modelled.collect();
-        return console.json(&Written { files, machines, partitions, reservations, outages, not_modelled });
+        let moved_aside = moved.iter().map(|(_, to)| to.as_path()).collect();
+        return console.json(&Written {
+            files,
+            moved_aside,
+            machines,
+            partitions,
+            reservations,
+            outages,
+            not_modelled,
+        });
     }
     for path in &written {
         console.result(&format!("Written: {}", path.display()))?;
+    }
+    for (from, to) in &moved {
+        console.result(&format!(
+            "Moved aside, since it is of an earlier import: {} to {}",
+            from.display(),
+            to.display()
+        ))?;
     }
     if let Some(found) = closures::found(&described.cluster) {
         console.result(&format!("\n{found}"))?;
@@ -136,9 +168,45 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     console.result(&format!("\nA study on it: evenhand study LOG --site {}{rule}", args.output.display()))
 }
 
+/// Renames the files of an earlier import that this one has not written, which a study would follow. Returns their old and
+/// their new names.
+///
+/// A `slurm.conf` that has not the first line of an import stays: it may be the site's own.
+fn move_old_files_aside(
+    folder: &Path,
+    written: &[PathBuf],
+    console: &Console,
+) -> Result<Vec<(PathBuf, PathBuf)>, Failure> {
+    let mut moved = Vec::new();
+    for name in [ACCOUNTS, POLICY_SETTINGS, SLURM_CONF] {
+        let old = folder.join(name);
+        if written.contains(&old) || !old.is_file() {
+            continue;
+        }
+        let is_imported = || std::fs::read(&old).is_ok_and(|text| text.starts_with(SIMULATED_SETTINGS.as_bytes()));
+        if name == SLURM_CONF && !is_imported() {
+            console.note(&format!(
+                "{}: no import wrote it, so it stays; a study with --scheduler slurm on this folder follows it.",
+                old.display()
+            ));
+            continue;
+        }
+        let aside = folder.join(format!("{name}.old"));
+        std::fs::rename(&old, &aside).map_err(|error| {
+            Failure::Environment(format!("cannot rename {} to {}: {error}", old.display(), aside.display()))
+        })?;
+        moved.push((old, aside));
+    }
+    Ok(moved)
+}
+
 /// What was found and is not followed, on a line.
 pub(crate) fn line(one: &Unmodelled) -> String {
-    let mut values = one.values.iter().take(SHOWN_VALUES).cloned().collect::<Vec<_>>().join(", ");
+    let shown = |(at, value): (usize, &String)| match one.places.get(at) {
+        Some(place) => format!("{value} ({place})"),
+        None => value.clone(),
+    };
+    let mut values = one.values.iter().enumerate().take(SHOWN_VALUES).map(shown).collect::<Vec<_>>().join(", ");
     if one.values.len() > SHOWN_VALUES {
         values += &format!(" and {} more", one.values.len() - SHOWN_VALUES);
     }
@@ -173,7 +241,7 @@ fn read(args: &SiteImportArgs, console: &Console) -> Result<SiteTexts, Failure> 
     let qos = args.qos.as_deref().map(|path| parsed(path, parse_qos)).transpose()?.unwrap_or_default();
     if let Some(path) = &args.qos {
         for (line, problem) in inconsistent_qos(&qos) {
-            console.note(&format!("{}:{line}: {problem}; a simulation leaves that out.", path.display()));
+            console.note(&format!("{}:{line}: {problem}.", path.display()));
         }
         note_undefined_qos(path, conf.as_ref(), &partitions, &qos, console);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_model::Span;
+use evenhand_model::{Span, counted};
 use evenhand_policies::Registry;
 use evenhand_slurm::queue_driver::{DriveOptions, Driver, ReleaseOutcome, SavedState};
 use evenhand_slurm::{LocalCommands, PlanOptions};
@@ -42,7 +42,7 @@ pub(super) fn run(args: &SlurmReleaseArgs, console: &Console) -> Result<Outcome,
 
 /// Describes what was restored.
 pub(super) fn restored_sentence(outcome: &ReleaseOutcome) -> String {
-    let jobs = if outcome.jobs == 1 { "1 job has".into() } else { format!("{} jobs have", outcome.jobs) };
+    let jobs = counted(outcome.jobs, "job has", "jobs have");
     let mut sentence = format!("{jobs} the old site factor again.");
     if outcome.ended > 0 {
         sentence.push_str(&format!(

@@ -1,7 +1,7 @@
 //! `evenhand slurm when`: when a job of the queue starts, or one that could be submitted.
 
 use evenhand_forecast::{Forecaster, StartRecord};
-use evenhand_model::Span;
+use evenhand_model::{Span, counted};
 use evenhand_slurm::{BatchRequest, FinishedJob, NewJob, Nodes, PastAndQueue, Queue};
 
 use super::find_job::{caller, waiting_record};
@@ -39,6 +39,9 @@ pub(super) fn run(args: &SlurmWhenArgs, common: &Common, console: &Console) -> R
     }
     let nodes = Nodes::read(slurm).map_err(read_failure)?.nodes;
     let cpus: u64 = nodes.iter().filter(|n| !n.is_unavailable() && !n.is_future()).map(|n| n.cpus).sum();
+    // Nodes that are down or drained may come back before the job starts.
+    let all: u64 = nodes.iter().filter(|n| !n.is_future()).map(|n| n.cpus).sum();
+    wanted.iter().try_for_each(|wanted| fits(wanted, all))?;
     let mut notes = Vec::new();
     let read = FinishedJob::read(slurm, now.saturating_sub(history), now, true);
     let ended = or_note(read, "Without accounting, run times and waits of the past are not known", &mut notes)?;
@@ -124,4 +127,30 @@ fn wanted(args: &SlurmWhenArgs) -> Result<Vec<Wanted>, Failure> {
         });
     }
     Ok(found)
+}
+
+/// Rejects a job that is larger than the site.
+fn fits(wanted: &Wanted, cpus: u64) -> Result<(), Failure> {
+    if wanted.cpus <= cpus {
+        return Ok(());
+    }
+    Err(Failure::Input(format!(
+        "{}: found a job of {}, expected at most {cpus}, which is all that the nodes of the site have; give a smaller job",
+        wanted.name,
+        counted(wanted.cpus, "cpu", "cpus")
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_that_is_larger_than_the_site_is_refused() {
+        let shape =
+            |cpus| Wanted { name: "1x200cpu,1h".into(), cpus, limit: DEFAULT_LIMIT, partition: None, account: None };
+        assert!(fits(&shape(100), 100).is_ok());
+        let error = fits(&shape(200), 100).unwrap_err().to_string();
+        assert!(error.starts_with("1x200cpu,1h: found a job of 200 cpus, expected at most 100"), "{error}");
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_model::Time;
 use evenhand_model::calendar::date_and_time;
+use evenhand_model::{Time, counted};
 use evenhand_slurm::{Configuration, Hold, Job, JobState, Nodes, Priorities, Queue, WaitingJob, WhyRecord};
 
 use super::find_job::{caller, waiting_record};
@@ -69,7 +69,7 @@ fn short(queue: &Queue, user: &str) -> String {
     let all: u64 = reasons.values().sum();
     let each: Vec<String> = reasons.iter().map(|(reason, n)| format!("{n} {}", printable(reason))).collect();
     let next = next.map_or(String::new(), |start| format!("; Slurm plans the next start at {}", shown(start)));
-    let jobs = if all == 1 { "1 job waits" } else { &format!("{all} jobs wait") };
+    let jobs = counted(all, "job waits", "jobs wait");
     format!("{}: {jobs} ({}){next}.", printable(user), each.join(", "))
 }
 
@@ -95,7 +95,7 @@ fn text(record: &WhyRecord, job: &Job, now: Time) -> String {
         None => {
             lead += &format!(
                 " {} before it. It asks for {} CPUs; {} of {} in its partitions are free.",
-                if s.jobs_before == 1 { "1 job stands".to_string() } else { format!("{} jobs stand", s.jobs_before) },
+                counted(s.jobs_before, "job stands", "jobs stand"),
                 s.cpus_requested,
                 s.cpus_free,
                 s.cpus

@@ -3,7 +3,7 @@
 use evenhand_study::record::{ClassComparison, RunRecord, StudyRecord};
 
 use super::noise_table::WITHIN_NOISE;
-use crate::output::fold_lines::COLUMNS;
+use crate::output::fold_lines::table_width;
 use crate::output::numbers::rounded;
 use crate::output::table::Table;
 
@@ -60,6 +60,6 @@ pub(super) fn table(
         "\n\n{}\n\nsporadic, heavy: tasks of users who use at most, or more than, their entitlement of some resource\n\
          small, large; short, long: tasks up to the median size, or run time, and above it\n\
          better, worse: users of the class whose mean wait falls or rises against {against}{counted}{noise}",
-        table.fit(COLUMNS, &["completed", "users", "slowdown"]).render()
+        table.fit(table_width(), &["completed", "users", "slowdown"]).render()
     )
 }

@@ -15,7 +15,7 @@ mod work_table;
 use std::sync::Arc;
 
 use evenhand_model::memory::format_size;
-use evenhand_model::{AccountTree, Workload};
+use evenhand_model::{AccountTree, Workload, counted};
 use evenhand_policies::{Decay, PolicySettings, Registry, SITE_RULE, SiteConfiguration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{
@@ -32,7 +32,7 @@ use crate::inputs::memory::{memory_limit, runs_at_a_time};
 use crate::inputs::weights_and_accounts::{note_mismatches, read_weights_or_equal};
 use crate::inputs::workloads::read_workload;
 use crate::output::console::{Console, to_json};
-use crate::output::fold_lines::{COLUMNS, fold_lines};
+use crate::output::fold_lines::{COLUMNS, fold_lines, table_width};
 use crate::output::human_units;
 use crate::output::numbers::rounded;
 use crate::output::progress::run_with_progress;
@@ -105,12 +105,11 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     let workload = released(workload, release, console);
     let machines = |capacity: &RequestedCapacity| matches!(capacity, RequestedCapacity::Machines(..));
     if args.placement.is_some() && !question.capacities.iter().any(machines) {
-        let problem = "--placement: selects machines, and no --capacity has any; give a file with [[machines]]";
+        let problem = "--placement needs machines, but --capacity is a pool; give a file with [[machines]]";
         return Err(Failure::Input(problem.into()));
     }
     if args.layout != Layout::Auto && !question.capacities.iter().any(machines) {
-        let problem =
-            "--layout: says how jobs lie on machines, and no --capacity has any; give a file with [[machines]]";
+        let problem = "--layout needs machines, but --capacity is a pool; give a file with [[machines]]";
         return Err(Failure::Input(problem.into()));
     }
     if question.scheduler == Backfill::Slurm {
@@ -216,8 +215,9 @@ fn released(workload: Workload, release: Release, console: &Console) -> Workload
     let (workload, moved) = workload.submitted_when_eligible();
     if moved > 0 {
         console.note(&format!(
-            "{moved} of {rows} jobs became eligible after their submission (dependencies, holds, begin times); they are \
-             considered, and their waits count, from then on. --release submit counts from their submission."
+            "{moved} of {} became eligible after the submission (dependencies, holds, begin times); such a job is \
+             considered, and its wait counts, from then on. --release submit counts from the submission.",
+            counted(rows, "job", "jobs")
         ));
     }
     workload
@@ -461,11 +461,11 @@ fn table(record: &StudyRecord, args: &StudyArgs) -> String {
         row.extend(args.verbose.then(speed));
         table.row(row);
     }
-    let table = table.fit(COLUMNS, &["completed", "Jain"]);
+    let table = table.fit(table_width(), &["completed", "Jain"]);
     let baseline = against(record);
     let days = w.span_s / 86_400.0;
-    let head =
-        format!("{} tasks of {} users over {days:.1} days; mean use R: {}", w.tasks, w.users, mean_use.join(", "));
+    let (tasks, users) = (counted(w.tasks, "task", "tasks"), counted(w.users, "user", "users"));
+    let head = format!("{tasks} of {users} over {days:.1} days; mean use R: {}", mean_use.join(", "));
     let meaning =
         format!("better, worse: users whose mean wait falls or rises against {baseline} at the same capacity");
     let mut text = format!("{}\n\n{}\n\n{meaning}", fold_lines(&head, COLUMNS, "  "), table.render());

@@ -1,5 +1,6 @@
 //! The noise of a study that was repeated, below its table.
 
+use evenhand_model::counted;
 use evenhand_study::record::{ComparisonRecord, Estimate, RepeatsRecord, RunRecord, StudyRecord};
 
 use crate::output::human_units;
@@ -50,7 +51,7 @@ pub(super) fn describe(repeats: &RepeatsRecord) -> String {
         name => name.to_string(),
     };
     let vary: Vec<String> = repeats.vary.iter().map(vary).collect();
-    format!("{} repeats; what varies: {}", repeats.done, vary.join(", "))
+    format!("{}; what varies: {}", counted(repeats.done, "repeat", "repeats"), vary.join(", "))
 }
 
 /// Returns the table of intervals; empty if the study was not repeated.

@@ -1,6 +1,7 @@
 //! `evenhand when --calibrate`: how good the forecasts of a past period were.
 
 use evenhand_forecast::{Calibration, ORIGINS, Stratum, calibrate};
+use evenhand_model::counted;
 use serde::Serialize;
 
 use crate::arguments::{Common, WhenArgs};
@@ -104,9 +105,9 @@ fn record(found: &Calibration, from_s: i64, to_s: i64) -> CalibrationRecord {
 
 fn tables(found: &Calibration, site: &SiteLog, from: i64, to: i64) -> String {
     let mut blocks = vec![format!(
-        "{} jobs submitted from {} to {}, each forecast with what was known at its submission.\n\
+        "{} submitted from {} to {}, each forecast with what was known at its submission.\n\
          The 80 % interval held {} of the waits; its median width is {} s.",
-        found.jobs,
+        counted(found.jobs, "job", "jobs"),
         site.clock.show(from),
         site.clock.show(to),
         percent(found.coverage),

@@ -9,6 +9,11 @@ use crate::inputs::site_log::SiteLog;
 use crate::output::console::Console;
 
 pub(crate) fn run(args: &WhenArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    if !args.calibrate && args.shape.is_empty() && args.job.is_empty() {
+        let problem = "found nothing to forecast, expected --shape SHAPE for a job that could be submitted (4x16cpu,2h), \
+                       --job JOB for a job that waits, or --calibrate for how good forecasts are";
+        return Err(Failure::Input(problem.into()));
+    }
     let site = SiteLog::read(&args.log, common, console)?;
     if args.calibrate {
         calibrate::run(args, &site, common, console)

@@ -2,7 +2,7 @@
 
 use evenhand_documents::did_you_mean;
 use evenhand_forecast::{Forecaster, Job, NONE, StartRecord};
-use evenhand_model::Span;
+use evenhand_model::{Span, counted};
 use serde::Serialize;
 
 use crate::arguments::{Common, WhenArgs};
@@ -26,7 +26,7 @@ pub(crate) struct StartsRecord {
 }
 
 pub(super) fn run(args: &WhenArgs, site: &SiteLog, common: &Common, console: &Console) -> Result<(), Failure> {
-    let jobs = args.job.iter().map(|number| site.job(*number)).collect::<Result<Vec<usize>, _>>()?;
+    let jobs = args.job.iter().map(|id| site.job(id, console)).collect::<Result<Vec<usize>, _>>()?;
     let shapes = args.shape.iter().map(|text| shape(text, args, site)).collect::<Result<Vec<_>, _>>()?;
     let at = match (&args.at, &jobs[..]) {
         (Some(text), _) => site.clock.parse("--at", text)?,
@@ -43,12 +43,13 @@ pub(super) fn run(args: &WhenArgs, site: &SiteLog, common: &Common, console: &Co
         let record = StartRecord::new(at, 0, &forecast, text.clone());
         forecasts.push(record.of_shape(text.clone(), args.user.clone()));
     }
-    for (&job, number) in jobs.iter().zip(&args.job) {
+    for &job in &jobs {
         let Some(forecast) = forecaster.waiting_job(job) else { continue };
         let known = site.log.jobs()[job];
-        let record = StartRecord::new(at, at - known.submit, &forecast, format!("job {number}"));
+        let record = StartRecord::new(at, at - known.submit, &forecast, format!("job {}", site.id(job)));
         let user = site.workload.users()[known.user as usize].clone();
-        forecasts.push(record.of_job(*number, user));
+        let id = site.id(job);
+        forecasts.push(StartRecord { job_id: id.text.map(String::from), ..record.of_job(id.number, user) });
     }
     let record = StartsRecord::new(at, forecaster.waiting().len(), forecasts);
     if console.is_json() { console.json(&record) } else { console.result(&record.text(&site.clock)) }
@@ -71,6 +72,7 @@ impl StartsRecord {
 fn shape(text: &str, args: &WhenArgs, site: &SiteLog) -> Result<Job, Failure> {
     let resource = &site.workload.resources()[0].name;
     let shape = JobShape::parse("--shape", text, resource)?;
+    fits(text, &shape, args, site)?;
     let user = match &args.user {
         None => site.log.stranger(),
         Some(name) => {
@@ -100,6 +102,20 @@ fn shape(text: &str, args: &WhenArgs, site: &SiteLog) -> Result<Job, Failure> {
     })
 }
 
+/// Rejects a shape that is larger than the site.
+fn fits(text: &str, shape: &JobShape, args: &WhenArgs, site: &SiteLog) -> Result<(), Failure> {
+    let (capacities, from) = site.capacities(args.capacity);
+    let (total, has) = (shape.total(), capacities[0] / (site.log.size_of(1) as u128));
+    if u128::from(total) <= has {
+        return Ok(());
+    }
+    let resource = &site.workload.resources()[0].name;
+    Err(Failure::Input(format!(
+        "--shape: found {text:?}, which needs {total} {resource}, expected at most {has}, which is all that the site has ({from}); \
+         give a smaller shape, or --capacity if the site has more"
+    )))
+}
+
 fn unknown(option: &str, name: &str, known: &[String]) -> Failure {
     let near = did_you_mean(name, known.iter().map(String::as_str));
     Failure::Input(format!("{option}: found {name:?}, expected a name of the log{near}"))
@@ -111,7 +127,7 @@ fn seconds(span: Span) -> i64 {
 
 /// Rejects a job that does not wait at the instant of the forecast.
 fn waits_at(site: &SiteLog, job: usize, at: i64) -> Result<(), Failure> {
-    let number = site.number(job);
+    let id = site.id(job);
     let job = site.log.jobs()[job];
     let state = if job.submit > at {
         format!("is submitted at {}", site.clock.show(job.submit))
@@ -124,17 +140,14 @@ fn waits_at(site: &SiteLog, job: usize, at: i64) -> Result<(), Failure> {
     };
     let (from, to) = (site.clock.show(job.submit), site.clock.show(job.start));
     Err(Failure::Input(format!(
-        "--job: job {number} does not wait at {}: it {state}; expected --at from {from} to {to}, when it waited",
+        "--job: job {id} does not wait at {}: it {state}; expected --at from {from} to {to}, when it waited",
         site.clock.show(at)
     )))
 }
 
 fn text(record: &StartsRecord, clock: &LogClock) -> String {
     let at = clock.show(record.at_s);
-    let waiting = match record.waiting {
-        1 => "1 job waits".to_string(),
-        n => format!("{n} jobs wait"),
-    };
+    let waiting = counted(record.waiting, "job waits", "jobs wait");
     let mut table = Table::new(1, ["job", "starts in", "80 % interval", "median start"]);
     for f in &record.forecasts {
         let [low, high] = f.interval_80_s;

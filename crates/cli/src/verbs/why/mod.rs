@@ -3,9 +3,7 @@
 mod text;
 
 use evenhand_documents::did_you_mean;
-use evenhand_forecast::{
-    Change, Explanation, HALF_LIFE_S, Obstacle, Standing, WhatIf, explain, peak_use, standing, what_if,
-};
+use evenhand_forecast::{Change, Explanation, HALF_LIFE_S, Obstacle, Standing, WhatIf, explain, standing, what_if};
 use serde::Serialize;
 
 use crate::arguments::{Common, WhyArgs};
@@ -18,6 +16,8 @@ use crate::output::console::Console;
 struct WhyRecord {
     /// None for a user's jobs together.
     job: Option<u64>,
+    /// The id of the job as the log writes it, such as `100_2`.
+    job_id: Option<String>,
     user: String,
     /// How many jobs are explained.
     jobs: usize,
@@ -31,6 +31,7 @@ struct WhyRecord {
     standing: StandingRecord,
     /// The job to which `what_if` refers: of several the one that waited longest.
     what_if_job: Option<u64>,
+    what_if_job_id: Option<String>,
     what_if: Vec<WhatIfRecord>,
     capacity: f64,
     capacity_from: &'static str,
@@ -72,7 +73,7 @@ struct WhatIfRecord {
 
 pub(crate) fn run(args: &WhyArgs, common: &Common, console: &Console) -> Result<(), Failure> {
     let site = SiteLog::read(&args.log, common, console)?;
-    let asked = Asked::find(args, &site)?;
+    let asked = Asked::find(args, &site, console)?;
     let record = record(args, &site, &asked);
     if console.is_json() { console.json(&record) } else { console.result(&text::text(&record, &asked, &site)) }
 }
@@ -86,19 +87,22 @@ struct Asked {
 }
 
 impl Asked {
-    fn find(args: &WhyArgs, site: &SiteLog) -> Result<Asked, Failure> {
+    fn find(args: &WhyArgs, site: &SiteLog, console: &Console) -> Result<Asked, Failure> {
         let Some(name) = args.who.strip_prefix("user:") else {
-            let number = args.who.parse().map_err(|_| {
-                Failure::Input(format!(
-                    "JOB: found {:?}, expected the number of a job, or user:NAME for all jobs of a user",
-                    args.who
-                ))
+            let job = site.job(&args.who, console).map_err(|error| {
+                match args.who.contains(|c: char| c.is_ascii_digit()) {
+                    true => error,
+                    false => Failure::Input(format!(
+                        "WHO: found {:?}, expected the id of a job, or user:NAME for all jobs of a user",
+                        args.who
+                    )),
+                }
             })?;
-            return Ok(Asked { jobs: vec![site.job(number)?], of_user: false });
+            return Ok(Asked { jobs: vec![job], of_user: false });
         };
         let user = site.workload.user_id(name).ok_or_else(|| {
             let near = did_you_mean(name, site.workload.users().iter().map(String::as_str));
-            Failure::Input(format!("JOB: {}: found no user {name:?}, expected a user of the log{near}", site.name))
+            Failure::Input(format!("WHO: {}: no user of this name in the log: {name:?}{near}", site.name))
         })?;
         let time = |option: &str, text: &Option<String>| -> Result<Option<i64>, Failure> {
             text.as_deref().map(|text| site.clock.parse(option, text)).transpose()
@@ -116,24 +120,8 @@ impl Asked {
     }
 }
 
-/// What the site has of each resource, in the smallest unit of the log, and how that is known.
-fn capacities(args: &WhyArgs, site: &SiteLog) -> (Vec<u128>, &'static str) {
-    let mut found = peak_use(&site.workload, &site.log);
-    let header = site.workload.header().iter().find(|(key, _)| key.eq_ignore_ascii_case("MaxProcs"));
-    let stated = header.and_then(|(_, value)| value.split_whitespace().next()?.parse::<u32>().ok()).filter(|n| *n > 0);
-    let (units, from) = match (args.capacity, stated) {
-        (Some(units), _) => (Some(units), "--capacity"),
-        (None, Some(units)) => (Some(units), "MaxProcs of the log"),
-        (None, None) => (None, "the most in use at once"),
-    };
-    if let Some(units) = units {
-        found[0] = site.log.size_of(units) as u128;
-    }
-    (found, from)
-}
-
 fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> WhyRecord {
-    let (capacities, capacity_from) = capacities(args, site);
+    let (capacities, capacity_from) = site.capacities(args.capacity);
     let jobs = site.log.jobs();
     let explanations = explain(&site.workload, &site.log, &capacities, &asked.jobs);
     let user = jobs[asked.jobs[0]].user as usize;
@@ -144,7 +132,8 @@ fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> WhyRecord {
     let standing = standing(&site.log, last);
     let what_if = what_if(&site.log, i64::try_from(capacities[0]).unwrap_or(i64::MAX), longest);
     WhyRecord {
-        job: (!asked.of_user).then(|| site.number(longest)),
+        job: (!asked.of_user).then(|| site.id(longest).number),
+        job_id: (!asked.of_user).then(|| site.id(longest).to_string()),
         user: site.workload.users()[user].clone(),
         jobs: asked.jobs.len(),
         waited_s: asked.jobs.iter().map(wait).sum(),
@@ -154,7 +143,8 @@ fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> WhyRecord {
         before: before(&explanations, site),
         overtaken_by: explanations.iter().map(|e| e.overtaken_by).sum(),
         standing: StandingRecord::of(standing),
-        what_if_job: asked.of_user.then(|| site.number(longest)),
+        what_if_job: asked.of_user.then(|| site.id(longest).number),
+        what_if_job_id: asked.of_user.then(|| site.id(longest).to_string()),
         what_if: what_if.iter().map(|w| what_if_record(w, site, longest)).collect(),
         capacity: capacities[0] as f64 / site.log.size_of(1) as f64,
         capacity_from,
@@ -223,7 +213,7 @@ fn what_if_record(what_if: &WhatIf, site: &SiteLog, job: usize) -> WhatIfRecord 
     let resource = &site.workload.resources()[0].name;
     let amount = |size: i64| size as f64 / site.log.size_of(1) as f64;
     let change = match what_if.change {
-        Change::Unchanged => "none: as submitted, simulated".to_string(),
+        Change::Unchanged => "no change (simulated)".to_string(),
         Change::Limit(limit) => format!("a wall time of {limit} s instead of {} s", own.limit),
         Change::Size(size) => {
             format!("{} {resource} instead of {}, running longer in proportion", amount(size), amount(own.size))

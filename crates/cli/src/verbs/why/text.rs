@@ -1,5 +1,7 @@
 //! The explanation for people: a paragraph and tables.
 
+use evenhand_model::counted;
+
 use super::{Asked, WhyRecord};
 use crate::inputs::site_log::SiteLog;
 use crate::output::human_units;
@@ -24,11 +26,12 @@ pub(super) fn text(record: &WhyRecord, asked: &Asked, site: &SiteLog) -> String 
 fn paragraph(record: &WhyRecord, asked: &Asked, site: &SiteLog) -> String {
     let user = printable(&record.user);
     let waited = duration(record.waited_s);
-    let mut text = match (record.job, asked.jobs.as_slice()) {
-        (Some(number), [job, ..]) => {
+    let mut text = match (&record.job_id, asked.jobs.as_slice()) {
+        (Some(id), [job, ..]) => {
             let job = site.log.jobs()[*job];
             format!(
-                "Job {number} of user {user} waited {waited}, from {} to {}. It needs {} {} and asked for {}.",
+                "Job {} of user {user} waited {waited}, from {} to {}. It needs {} {} and asked for {}.",
+                printable(id),
                 site.clock.show(record.submit_s),
                 site.clock.show(record.start_s),
                 four_digits(job.size as f64 / site.log.size_of(1) as f64),
@@ -37,13 +40,16 @@ fn paragraph(record: &WhyRecord, asked: &Asked, site: &SiteLog) -> String {
             )
         }
         _ if record.jobs == 1 => format!("1 job of user {user} waited {waited}."),
-        _ => format!("{} jobs of user {user} waited {waited} together.", record.jobs),
+        _ => format!("{} jobs of user {user} waited {waited} in total.", record.jobs),
     };
     let s = &record.standing;
     let when = if record.job.is_some() { "When it was submitted" } else { "At the last submission" };
     text += &format!(
-        " {when}, {} jobs of {} users waited before it; {} of the user's own jobs ran and {} waited.",
-        s.jobs_before, s.users_before, s.jobs_running, s.jobs_waiting
+        " {when}, {} of {} waited before it; {} of the user's own jobs ran and {} waited.",
+        counted(s.jobs_before, "job", "jobs"),
+        counted(s.users_before, "user", "users"),
+        s.jobs_running,
+        s.jobs_waiting
     );
     text += &format!(
         " The user's part of the use until then, of which half fades within {}, was {}; an equal part of the users active in the four weeks \
@@ -81,13 +87,16 @@ fn before(record: &WhyRecord) -> String {
     let mut text = table.render();
     if let Some(others) = record.before.get(LISTED..).filter(|others| !others.is_empty()) {
         let share: f64 = others.iter().map(|o| o.share).sum();
-        text += &format!("\nand {} more users with {}", others.len(), percent(share));
+        text += &format!("\nand {} with {}", counted(others.len(), "more user", "more users"), percent(share));
     }
     text
 }
 
 fn what_if(record: &WhyRecord, site: &SiteLog) -> String {
-    let of = record.what_if_job.map_or(String::new(), |job| format!(" of job {job}, which waited longest,"));
+    let of = record
+        .what_if_job_id
+        .as_ref()
+        .map_or(String::new(), |job| format!(" of job {}, which waited longest,", printable(job)));
     let mut table = Table::new(1, ["if submitted with", "it would start"]);
     for what_if in &record.what_if {
         let start = what_if.start.map_or("not within four years".to_string(), |start| site.clock.show(start));

@@ -1,6 +1,7 @@
 //! The description of a workload as text.
 
 use evenhand_model::calendar::date_and_time;
+use evenhand_model::counted;
 use evenhand_workload::describe::{Concentration, Description, Distribution};
 
 use crate::output::fold_lines::COLUMNS;
@@ -72,17 +73,17 @@ fn demand(amount: f64, unit: &str) -> String {
 }
 
 fn summary(d: &Description) -> String {
-    let mut text = format!("{} tasks", d.tasks);
+    let mut text = counted(d.tasks, "task", "tasks");
     if d.rows != d.tasks {
-        text += &format!(" in {} rows", d.rows);
+        text += &format!(" in {}", counted(d.rows, "row", "rows"));
     }
-    text += &format!(" of {} users", d.users);
-    for (n, what) in [(d.accounts, "accounts"), (d.queues, "queues")] {
+    text += &format!(" of {}", counted(d.users, "user", "users"));
+    for (n, one, many) in [(d.accounts, "account", "accounts"), (d.queues, "queue", "queues")] {
         if n > 0 {
-            text += &format!(", {n} {what}");
+            text += &format!(", {}", counted(n, one, many));
         }
     }
-    text + &format!(", {} distinct demand vectors", d.demand_vectors)
+    text + &format!(", {}", counted(d.demand_vectors, "distinct demand vector", "distinct demand vectors"))
 }
 
 fn when(d: &Description, in_seconds: bool) -> String {

@@ -4,6 +4,7 @@ mod description_table;
 
 use std::io::{self, Write};
 
+use evenhand_model::counted;
 use evenhand_workload::describe::{describe, describe_plots};
 use evenhand_workload::export::{ExportError, export, export_file};
 use evenhand_workload::generate::{GenerateOptions, generate};
@@ -89,11 +90,11 @@ fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Res
     let workload = generate(&options).map_err(Failure::input)?;
     store_workload(&args.output, &workload)?;
     console.result(&format!(
-        "Generated like {}: {} tasks of {} users over {} days, seed {}.\nWritten: {}",
+        "Generated like {}: {} of {} over {}, seed {}.\nWritten: {}",
         options.model,
-        options.tasks,
-        options.users,
-        options.days,
+        counted(options.tasks, "task", "tasks"),
+        counted(options.users, "user", "users"),
+        counted(options.days, "day", "days"),
         options.seed,
         args.output.display()
     ))
@@ -126,6 +127,11 @@ fn export_verb(args: &ExportArgs, common: &Common, console: &Console) -> Result<
     }
     match &args.output {
         None => Ok(()),
-        Some(path) => console.result(&format!("{} tasks as {}\nWritten: {}", exported.tasks, args.to, path.display())),
+        Some(path) => console.result(&format!(
+            "{} as {}\nWritten: {}",
+            counted(exported.tasks, "task", "tasks"),
+            args.to,
+            path.display()
+        )),
     }
 }

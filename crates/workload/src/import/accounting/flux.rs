@@ -31,6 +31,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     }
     let queue = text(&job["queue"]).or_else(|| text(&job["annotations"]["sched"]["queue"]));
     jobs.push(&JobRecord {
+        id: text(&job["id"]),
         submit: time(&job["t_submit"], "t_submit")?,
         start,
         end,

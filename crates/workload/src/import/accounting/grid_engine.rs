@@ -27,6 +27,7 @@ const EXIT: usize = 12;
 const PROJECT: usize = 31;
 const DEPARTMENT: usize = 32;
 const SLOTS: usize = 34;
+const TASK: usize = 35;
 const CATEGORY: usize = 39;
 const PE_TASK: usize = 41;
 /// The fields of the oldest version that is read.
@@ -117,7 +118,13 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     let limit = limit
         .map(|text| clock_or_seconds(text).ok_or_else(|| FieldError::new(field(CATEGORY).0, text, "h_rt: a duration")));
     let requested = optional(limit.transpose(), jobs)?;
+    let number = |i: usize| String::from_utf8_lossy(field(i).1);
+    let id = match integer(field(TASK).1) {
+        None | Some(0) => number(JOB),
+        Some(task) => Cow::Owned(format!("{}.{task}", number(JOB))),
+    };
     jobs.push(&JobRecord {
+        id: Some(id),
         submit,
         start,
         end,

@@ -135,7 +135,9 @@ fn job(ad: &Ad, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         Some(whole.rsplit_once('.').map_or(whole.clone(), |(group, _)| group.to_string()))
     });
     let user = text("Owner").or_else(|| text("User").map(|u| u.split('@').next().unwrap_or_default().to_string()));
+    let id = text("ClusterId").map(|cluster| format!("{cluster}.{}", text("ProcId").unwrap_or_else(|| "0".into())));
     jobs.push(&JobRecord {
+        id: id.or_else(|| text("GlobalJobId")).map(Cow::Owned),
         submit: time("QDate"),
         start,
         end,

@@ -7,11 +7,13 @@ use evenhand_model::{Details, Nano, Resource, Span, Task, Time, WorkloadBuilder}
 use super::super::error::FieldError;
 use super::super::parse_number::fits;
 use super::super::summary::Tally;
-use super::super::{ImportOptions, Part, Processors, counted};
+use super::super::{ImportOptions, JobId, Part, Processors, counted, started_early};
 
 /// What the reader of a format knows of one job. Unknown fields are `None`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JobRecord<'a> {
+    /// The id by which the log calls the job.
+    pub(crate) id: Option<Cow<'a, str>>,
     pub(crate) submit: Option<Time>,
     pub(crate) start: Option<Time>,
     pub(crate) end: Option<Time>,
@@ -53,6 +55,8 @@ pub(crate) struct Jobs {
     pub(crate) tally: Tally,
     pub(super) lenient: bool,
     pub(super) processors: Processors,
+    /// Whether ids of jobs are kept; what goes to disk has none.
+    keeps_ids: bool,
 }
 
 const NO_USER: &str = "no user";
@@ -71,7 +75,8 @@ impl Jobs {
     pub(crate) fn new(options: &ImportOptions) -> Jobs {
         let resources = [Resource::new("cpu", ""), Resource::new("mem", "B"), Resource::new("gpu", "")];
         let (lenient, processors) = (options.lenient, options.processors);
-        Jobs { builder: options.builder(resources), tally: Tally::default(), lenient, processors }
+        let keeps_ids = options.overflow.is_none();
+        Jobs { builder: options.builder(resources), tally: Tally::default(), lenient, processors, keeps_ids }
     }
 
     /// Adds a job, or counts why it is dropped.
@@ -123,6 +128,9 @@ impl Jobs {
             eligible: job.eligible.filter(|time| *time >= submit),
             details: Details::from_fn(|detail| job.details[detail].as_deref().map(str::trim).filter(|t| !t.is_empty())),
         });
+        if self.keeps_ids {
+            self.tally.job_ids.push((submit, job.id.as_deref().map(JobId::of).unwrap_or_default()));
+        }
         Ok(())
     }
 
@@ -161,7 +169,6 @@ pub(crate) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, of_forma
         (NO_USER, "no user and are assigned to the user \"unknown\"."),
         (NO_MEMORY, "no known memory, which is set to 0."),
         (TO_LIMIT, "not ended; their run time is taken to be their time limit."),
-        (EARLY, "a start before their submission; they are taken as submitted when they start."),
         (MALFORMED_OPTION, "a malformed optional field, which is taken as unknown."),
     ];
     let mut sentences = Vec::new();
@@ -171,5 +178,6 @@ pub(crate) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, of_forma
             sentences.push(format!("{} {sentence}", counted(n, "job has", "jobs have")));
         }
     }
+    sentences.extend(started_early(tally.adjusted.of(EARLY)));
     sentences
 }

@@ -133,7 +133,8 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     }
     fields.skip(1);
     let end = epoch(fields.needed("the time of the event")?.1);
-    fields.skip(3);
+    let id = fields.text("jobId")?;
+    fields.skip(2);
     let requested_slots = fields.number("numProcessors")?;
     let submit = epoch(fields.needed("submitTime")?.1);
     fields.skip(2);
@@ -172,6 +173,7 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     }
     let slots = if slots > 0 { Nano::from(slots) } else { requested_slots as Nano };
     jobs.push(&JobRecord {
+        id: Some(Cow::Owned(id)),
         submit,
         start,
         end,

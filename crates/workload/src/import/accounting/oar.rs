@@ -32,6 +32,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         jobs.tally.adjust(CORES);
     }
     jobs.push(&JobRecord {
+        id: text(either(["Job_Id", "id"])),
         submit,
         start,
         end,

@@ -67,7 +67,8 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         return Err(FieldError::new(0, line, "MM/DD/YYYY HH:MM:SS;T;id;key=value …"));
     }
     let mut parts = line.splitn(4, |b| *b == b';');
-    let (_, kind, _) = (parts.next(), parts.next().unwrap_or_default(), parts.next());
+    let (_, kind) = (parts.next(), parts.next().unwrap_or_default());
+    let id = String::from_utf8_lossy(parts.next().unwrap_or_default());
     if kind != b"E" {
         jobs.tally.drop(OTHER_EVENT);
         return Ok(());
@@ -88,6 +89,7 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     let [laid_out, memory_laid_out, _] = if jobs.processors == Processors::Requested { asked } else { held };
     let details = details(&fields, laid_out, memory_laid_out, select, jobs)?;
     jobs.push(&JobRecord {
+        id: Some(id),
         submit,
         start,
         end,

@@ -31,6 +31,21 @@ pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Met
     Ok(jobs.finish())
 }
 
+/// Returns the id of a job as squeue prints it: `100_2` of a task of an array, `200+1` of a component.
+fn id(job: &Value) -> Option<String> {
+    let whole = |value: &Value| number(value).map(|nano| nano / NANO);
+    let nested = |outer: &str, key: &str, flat: &str| whole(&job[outer][key]).or_else(|| whole(&job[flat]));
+    let of = |outer: &str, key: &str, flat: &str, part: Option<Nano>, mark: char| {
+        let whole_job = nested(outer, key, flat).filter(|n| *n > 0)?;
+        Some(format!("{whole_job}{mark}{}", part?))
+    };
+    let task = nested("array", "task_id", "array_task_id").filter(|n| *n < Nano::from(u32::MAX - 1));
+    let component = nested("het", "job_offset", "het_job_offset");
+    of("array", "job_id", "array_job_id", task, '_')
+        .or_else(|| of("het", "job_id", "het_job_id", component, '+'))
+        .or_else(|| whole(&job["job_id"]).map(|n| n.to_string()))
+}
+
 fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     // Only accounting nests the times.
     let times = &job["time"];
@@ -72,6 +87,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     let asked = asked.map(|asked| [asked.cpu, asked.mem.or_else(|| memory_of(asked.cpu)), asked.gpu]);
     let user = [&job["user"], &job["user_name"], &job["association"]["user"], &job["user_id"]];
     jobs.push(&JobRecord {
+        id: id(job).map(Cow::Owned),
         submit,
         start,
         end,

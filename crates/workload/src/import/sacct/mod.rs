@@ -14,7 +14,7 @@ use super::lines::{for_each_line, utf8};
 use super::outcome;
 use super::parse_number::{NANO, fits, leading_digits};
 use super::summary::Tally;
-use super::{ImportError, ImportOptions, Part, Processors, counted};
+use super::{ImportError, ImportOptions, JobId, Part, Processors, counted, started_early};
 use crate::byte_source::{Meter, Shard};
 use crate::slurm_notation::{self, Amounts, duration, limit, memory_request, tres};
 pub(super) use columns::looks_headerless;
@@ -230,8 +230,9 @@ fn row(
         count: 1,
         nodes: nodes(row),
     });
-    let (_, number) = row.get(Column::JobIDRaw).unwrap_or((0, id));
-    tally.job_numbers.push((submit, leading_digits(number).0));
+    let job = JobId::of(&String::from_utf8_lossy(id));
+    let raw = row.get(Column::JobIDRaw).map(|(_, number)| leading_digits(number).0);
+    tally.job_ids.push((submit, raw.map_or(job.clone(), |number| job.with_number(number))));
     Ok(())
 }
 
@@ -409,7 +410,6 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         (NOT_TRES, "no CPUs in TRES; CPUs are read from AllocCPUS, NCPUS or ReqCPUS, and memory from ReqMem."),
         (NO_MEMORY, "no known memory, which is set to 0."),
         (NO_USER, "no user and are assigned to the user \"unknown\"."),
-        (EARLY, "a start before their submission; they are taken as submitted when they start."),
         (NODE_LIST, "a NodeList that is no list of nodes such as n[01-03,7]; it is left out."),
         (CONSTRAINTS, "Constraints with counts of nodes (a*2) or matching OR ([a|b]); they are left out."),
         (LICENCES, "Licenses of another form than name:count,name:count; they are left out."),
@@ -420,5 +420,6 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
             sentences.push(format!("{} {sentence}", counted(n, "job has", "jobs have")));
         }
     }
+    sentences.extend(started_early(tally.adjusted.of(EARLY)));
     sentences
 }

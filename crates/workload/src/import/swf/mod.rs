@@ -18,7 +18,7 @@ use super::node_request::{NodeRequest, machines, share};
 use super::outcome;
 use super::parse_number::{NANO, fits};
 use super::summary::Tally;
-use super::{ImportError, ImportOptions, MemoryPer, Part, Processors, counted};
+use super::{ImportError, ImportOptions, JobId, MemoryPer, Part, Processors, counted};
 use crate::byte_source::{Meter, Shard};
 
 /// The status of a cancelled job.
@@ -246,7 +246,7 @@ impl Log<'_> {
             details,
             ..Task::default()
         });
-        tally.job_numbers.push((submit, u64::try_from(job).unwrap_or(0)));
+        tally.job_ids.push((submit, JobId { number: u64::try_from(job).unwrap_or(0), text: None }));
         (self.last_job, self.counts) = (Some(job), counts);
         Ok(())
     }

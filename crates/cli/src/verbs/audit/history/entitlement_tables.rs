@@ -1,5 +1,6 @@
 //! Tables of the entitlement, demand and use of accounts and users.
 
+use evenhand_model::counted;
 use evenhand_report::audit_page::{EntitlementRecord, LevelRecord};
 
 use crate::output::numbers::rounded;
@@ -107,9 +108,9 @@ fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> Option<String>
     let ties = match turned {
         0 => String::new(),
         turned => format!(
-            "\ntie with: {turned} of {} complaints would not exist if one tie had been decided otherwise; a task of that \
+            "\ntie with: {turned} of {} would not exist if one tie had been decided otherwise; a task of that \
              {}\nwas submitted at the same instant and ran instead",
-            level.complaints.len(),
+            counted(level.complaints.len(), "complaint", "complaints"),
             level.kind
         ),
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use evenhand_audit::{Audit, Calendar, Finding, History, Summary};
 use evenhand_model::calendar::date_and_time;
-use evenhand_model::{Capacity, UserId, Workload};
+use evenhand_model::{Capacity, UserId, Workload, counted};
 use evenhand_report::audit_page::EntitlementRecord;
 use serde::Serialize;
 
@@ -153,11 +153,12 @@ impl<'a> AuditRecord<'a> {
     pub(super) fn details(&self, import_summary: Option<&str>) -> Vec<(String, String)> {
         let days = format!("{:.1} days", (self.until_s - self.from_s) / 86_400.0);
         let mut details = vec![
-            ("Jobs".to_string(), format!("{} of {} users over {days}", self.tasks, self.users)),
+            ("Jobs".to_string(), format!("{} of {} over {days}", self.tasks, counted(self.users, "user", "users"))),
             ("Waiting".to_string(), format!("{} user-hours", hours(self.waiting_s))),
         ];
         if self.left_out > 0 {
-            details.push(("Left out".to_string(), format!("{} rows without a start", self.left_out)));
+            details
+                .push(("Left out".to_string(), counted(self.left_out, "row without a start", "rows without a start")));
         }
         details.extend(import_summary.map(|summary| ("Import".to_string(), summary.to_string())));
         details

@@ -1,10 +1,11 @@
 //! Tables of `audit --history`.
 
 use evenhand_audit::Property;
+use evenhand_model::counted;
 
 use super::record::AuditRecord;
 use super::{entitlement_tables, replay_policies};
-use crate::output::fold_lines::{COLUMNS, fold_lines};
+use crate::output::fold_lines::{COLUMNS, fold_lines, table_width};
 use crate::output::human_units;
 use crate::output::numbers::rounded;
 use crate::output::table::{Table, printable};
@@ -18,16 +19,19 @@ impl AuditRecord<'_> {
         let pool: Vec<String> =
             self.capacity.iter().map(|r| format!("{} {}", r.name, human_units::amount(r.capacity, r.unit))).collect();
         let mut parts = vec![format!(
-            "{} tasks of {} users over {:.1} days, {} user-hours of waiting\nCapacity: {} ({})",
-            self.tasks,
-            self.users,
+            "{} of {} over {:.1} days, {} user-hours of waiting\nCapacity: {} ({})",
+            counted(self.tasks, "task", "tasks"),
+            counted(self.users, "user", "users"),
             (self.until_s - self.from_s) / 86_400.0,
             hours(self.waiting_s),
             pool.join(", "),
             self.capacity_is
         )];
         if self.left_out > 0 {
-            parts.push(format!("{} rows without a start are left out.", self.left_out));
+            parts.push(format!(
+                "{} left out.",
+                counted(self.left_out, "row without a start is", "rows without a start are")
+            ));
         }
         if let Some(entitlements) = &self.entitlements {
             parts.extend(entitlement_tables::tables(entitlements));
@@ -73,7 +77,7 @@ impl AuditRecord<'_> {
         }
         let rest = self.findings.len().saturating_sub(MAX_FINDINGS);
         let more = if rest > 0 { format!("\nand {rest} more; --format json has all") } else { String::new() };
-        let table = table.fit(COLUMNS, &["longest h", "intervals", "share-hours"]);
+        let table = table.fit(table_width(), &["longest h", "intervals", "share-hours"]);
         format!("{}{more}", table.render())
     }
 
