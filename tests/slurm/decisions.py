@@ -13,7 +13,7 @@ then on other jobs run. So nothing is simulated here but one decision at a time,
     later starts      whether such a start is later than the instant up to which slurmctld puts the job off (rule 10)
 
 Prints a line `name decisions same share` for each, and fails below 95 % of planned and later starts. Written from the rules,
-and from slurmctld 22.05, without a look at the simulator. For jobs with a number of nodes and as many processors on each, without
+and from slurmctld 22.05 and 24.11, without a look at the simulator. For jobs with a number of nodes and as many processors on each, without
 preemption, licences, features and reservations.
 """
 
@@ -87,6 +87,7 @@ class Rules:
 
     def __init__(self, cluster):
         self.cluster = cluster
+        self.by_interval = False
 
     def held(self, job, node):
         return self.cluster.processors[node] if job.is_exclusive else job.each
@@ -124,17 +125,28 @@ class Rules:
                 chosen.append(n)
         return sorted(chosen)
 
-    def will_run(self, job, nodes, now, state):
-        """When a job can start on these nodes and where, if running jobs end at their limits (_will_run_test)."""
+    def will_run(self, job, nodes, now, state, begin, until):
+        """When a job can start on these nodes and where, if running jobs end at their limits (_will_run_test).
+
+        From 24.11 on what ends before begin is gone, and until, if there is such a time, no more ends.
+        """
         free = list(state.free)
         found = self.choose(job, nodes, free)
-        if found:
+        if found and (begin <= now or not self.by_interval):
             return now, found
         ends = sorted((start + other.limit, other.id, other, on) for other, start, on in state.running.values())
         first, window, at = None, 30, 0
+        if self.by_interval:
+            while at < len(ends) and ends[at][0] < begin:
+                for n in ends[at][3]:
+                    free[n] += self.held(ends[at][2], n)
+                at += 1
+            found = self.choose(job, nodes, free)
+            if found:
+                return now, found
         while True:
             last = None
-            while at < len(ends):
+            while at < len(ends) and not (self.by_interval and until and ends[at][0] > until):
                 end, _, other, on = ends[at]
                 at += 1
                 if not set(on) & set(nodes):
@@ -200,16 +212,21 @@ class Rules:
     def plan(self, job, now, state, table):
         at = now
         while True:
-            nodes, later = table.look(at, at + job.limit, self.cluster.partitions[job.partition])
-            found = self.will_run(job, nodes, now, state) if len(nodes) >= job.nodes else None
+            of_partition = self.cluster.partitions[job.partition]
+            nodes, later = table.look(at, at + job.limit, of_partition, self.by_interval)
+            suffices = len(nodes) >= job.nodes
+            found = self.will_run(job, nodes, now, state, at, later) if suffices else None
             start = found and max(found[0], at)
             if start is not None and start <= now:
                 return found
-            if later and (start is None or start > later):
+            time = found and (table.down(start), table.down(start + job.limit))
+            if self.by_interval and found and table.overlaps(*time, found[1]):
+                at = start
+            elif later and (start is None or start > later):
                 at = later
             elif start is None or start > now + DAY:
                 return None
-            elif table.overlaps(table.down(start), table.down(start + job.limit), found[1]):
+            elif table.overlaps(*time, found[1]):
                 at = start
             else:
                 return start, found[1]
@@ -255,7 +272,7 @@ class Table:
             self.records[at][1] = time
             self.records.insert(at + 1, [time, end, reserved])
 
-    def look(self, begin, end, nodes):
+    def look(self, begin, end, nodes, goes_beyond):
         """The nodes that are unreserved in that time, and when one more is."""
         left, later = set(nodes), None
         for at, (first, last, reserved) in enumerate(self.records):
@@ -265,6 +282,8 @@ class Table:
                 gained = set(nodes) - self.records[at + 1][2] - (left - reserved)
                 later = last if gained else None
             if first > end:
+                if goes_beyond and later is None and at + 2 < len(self.records):
+                    later = self.records[at + 1][1]
                 break
             left -= reserved
         return sorted(left), later
@@ -347,8 +366,8 @@ class Replay:
         """Compares what slurmctld found in its last test."""
         if self.test is None:
             return
-        (job, tested, at), self.test = self.test, None
-        found = self.rules.will_run(job, tested, now, self.state)
+        (job, tested, at, until), self.test = self.test, None
+        found = self.rules.will_run(job, tested, now, self.state, at, until)
         if later_than is not None:
             self.count("later starts", found is None or max(found[0], at) > later_than)
         else:
@@ -374,9 +393,12 @@ class Replay:
             self.current = ("runs of backfill", self.rules.backfill(state, now), [])
         elif "_attempt_backfill: completed testing" in text:
             self.close()
-        elif found := re.search(rf"Test {JOB} at (\S+) on (\S+)", text):
-            job = self.like(int(found[1]))
-            self.test = job and (job, cluster.list(found[4]), seconds(found[3]))
+        elif found := re.search(r"version (\d+)\.(\d+)\S* started", text):
+            self.rules.by_interval = (int(found[1]), int(found[2])) >= (24, 11)
+        elif found := re.search(rf"Test {JOB} at (\S+) (?:to \S+ \(later_start: (\S+)\) )?on (\S+)", text):
+            job, until = self.like(int(found[1])), found[4]
+            until = seconds(until) if until and until != "NO" else None
+            self.test = job and (job, cluster.list(found[5]), seconds(found[3]), until)
         elif found := re.search(rf"{JOB} to start at (\S+), end at \S+ on nodes (\S+) in", text):
             self.compare_test(now, seconds(found[3]), cluster.list(found[4]))
         elif found := re.search(r"Try later JobId=\S+ later_start (\d+)", text):

@@ -394,7 +394,8 @@ mod tests {
             name: name.into(),
             count,
             capacity,
-            speed: Rational::ONE, weight: 1,
+            speed: Rational::ONE,
+            weight: 1,
             properties: Vec::new(),
         }
     }

@@ -71,6 +71,17 @@ impl Configuration {
         self.get("SLURM_VERSION")
     }
 
+    /// Returns the year and the month of the release of Slurm: 22 and 5 for `22.05.8`.
+    pub fn release_month(&self) -> Option<(u32, u32)> {
+        let mut parts = self.release()?.split('.').map(|part| part.parse().ok());
+        Some((parts.next()??, parts.next()??))
+    }
+
+    /// Sets the release of Slurm, which slurm.conf does not say.
+    pub fn set_release(&mut self, release: &str) {
+        self.settings.insert("slurm_version".into(), release.into());
+    }
+
     /// Returns the nonzero weights of the priority factors by name: `("FairShare", 1000)`.
     pub fn priority_weights(&self) -> Vec<(String, u64)> {
         const PARTS: [&str; 7] = ["Age", "Assoc", "FairShare", "JobSize", "Partition", "QOS", "Site"];
@@ -115,6 +126,7 @@ mod tests {
             SchedulerParameters     = bf_interval=2,x\n\nSlurmctld(primary) at host is UP\n";
         let c = Configuration::parse(text).unwrap();
         assert_eq!((c.cluster(), c.release(), c.get("priorityweighttres")), (Some("lab"), Some("22.05.8"), None));
+        assert_eq!(c.release_month(), Some((22, 5)));
         assert_eq!(c.priority_weights(), [("Age".to_string(), 10), ("FairShare".to_string(), 1000)]);
         assert_eq!(c.get("SchedulerParameters"), Some("bf_interval=2,x"));
         assert_eq!((c.backfills(), c.counts_memory(), c.private_data()), (true, false, vec!["jobs", "usage"]));

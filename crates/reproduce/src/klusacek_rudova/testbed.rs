@@ -32,7 +32,8 @@ pub(super) fn cluster(resources: &[&str], groups: &[Machines<'_>]) -> Result<Clu
             name: (*name).into(),
             count: *count,
             capacity: capacity.iter().map(|text| quantity(text)).collect::<Result<_, ReproduceError>>()?,
-            speed: quantity(speed)?.exact, weight: 1,
+            speed: quantity(speed)?.exact,
+            weight: 1,
             properties: Vec::new(),
         })
     };

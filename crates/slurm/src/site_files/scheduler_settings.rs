@@ -12,7 +12,8 @@ use crate::partitions::Partition;
 /// The settings of a site's scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulerSettings {
-    /// The settings; what slurm.conf does not set has the default of release 22.05.
+    /// The settings; what slurm.conf does not set has the default of release 22.05. The rules are those of the release that
+    /// `SLURM_VERSION` says, as `scontrol show config` prints it, or else of 22.05.
     pub options: SlurmOptions,
     /// What is set and not simulated, and what is assumed, in sentences with file and line.
     pub notes: Vec<String>,
@@ -116,7 +117,7 @@ const FOLLOWED: [&str; 27] = [
 ];
 
 /// The names of slurm.conf of which a simulation follows the values.
-const SETTINGS: [&str; 15] = [
+const SETTINGS: [&str; 16] = [
     "accountingstorageenforce",
     "clustername",
     "completewait",
@@ -132,6 +133,7 @@ const SETTINGS: [&str; 15] = [
     "schedulertype",
     "selecttype",
     "selecttypeparameters",
+    "slurm_version",
 ];
 
 /// How long the nodes of a job run its epilog; slurm.conf does not set it.
@@ -221,7 +223,12 @@ pub fn scheduler_settings(conf: &SlurmConf) -> Result<SchedulerSettings, SiteFil
         );
     }
     settings.options.charge_ends = conf.configuration.enforces_limits();
-    if conf.configuration.get("SelectType").is_none() {
+    let release = conf.configuration.release_month();
+    settings.options.tests_by_interval = release.is_some_and(|release| release >= (24, 11));
+    let selects = conf.configuration.get("SelectType").is_some();
+    if !selects && release.is_some_and(|release| release <= (22, 5)) {
+        settings.options.whole_nodes = true;
+    } else if !selects && release.is_none_or(|release| release < (23, 11)) {
         settings.notes.push(
             "slurm.conf does not set SelectType, whose default is select/linear up to 22.05 and select/cons_tres in 23.11 \
              and later: jobs share nodes here. Set it as `scontrol show config` prints it."
@@ -393,6 +400,17 @@ mod tests {
             scheduler_settings(&read_slurm_conf(&path).unwrap()).map_err(|e| e.to_string().replace(&prefix, ""))?;
         settings.notes.iter_mut().for_each(|note| *note = note.replace(&prefix, ""));
         Ok(settings)
+    }
+
+    #[test]
+    fn the_rules_are_those_of_the_release() {
+        let of = |text: &str| read(text).unwrap();
+        assert!(!of("SelectType=select/cons_tres\nSLURM_VERSION=23.11.4\n").options.tests_by_interval);
+        assert!(of("SelectType=select/cons_tres\nSLURM_VERSION=24.11.0\n").options.tests_by_interval);
+        // The default of SelectType.
+        let defaults = ["22.05.8", "23.11.1", "23.02.7"].map(|release| of(&format!("SLURM_VERSION={release}\n")));
+        assert_eq!(defaults.each_ref().map(|d| d.options.whole_nodes), [true, false, false]);
+        assert_eq!(defaults.map(|d| d.notes.len()), [0, 0, 1]);
     }
 
     #[test]

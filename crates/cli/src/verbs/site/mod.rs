@@ -214,7 +214,15 @@ pub(crate) fn line(one: &Unmodelled) -> String {
 }
 
 fn read(args: &SiteImportArgs, console: &Console) -> Result<SiteTexts, Failure> {
-    let conf = args.slurm_conf.as_deref().map(read_slurm_conf).transpose().map_err(file_failure)?;
+    let mut conf = args.slurm_conf.as_deref().map(read_slurm_conf).transpose().map_err(file_failure)?;
+    if let (Some(conf), Some(release)) = (&mut conf, &args.release) {
+        conf.configuration.set_release(release);
+        if conf.configuration.release_month().is_none() {
+            let problem =
+                format!("--release: found {release:?}, expected a release of Slurm, such as 24.11 or 22.05.8");
+            return Err(Failure::Input(problem));
+        }
+    }
     for (name, place) in conf.iter().flat_map(|c| &c.unknown) {
         let near = did_you_mean(name, slurm_conf_names());
         console.note(&format!("{place}: {name} is no parameter of slurm.conf(5) and is ignored{near}."));
