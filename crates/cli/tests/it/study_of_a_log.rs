@@ -137,3 +137,27 @@ fn a_note_that_holds_for_all_policies_is_printed_once() {
         assert_eq!(notes.matches(note).count(), 1, "{note}\n{notes}");
     }
 }
+
+#[test]
+fn the_first_sentences_of_a_report_name_the_log_and_the_sites_capacity() {
+    let folder = TestFolder::with("log.swf", SWF);
+    let study = ["study", "log.swf", "--policy", "logged,fifo", "--repeat", "2", "--no-tasks", "--out", "out"];
+    folder.run(&study).assert_succeeds();
+    let page = folder.read("out/index.html");
+    for sentence in [
+        "under fifo, and as logged, on the site&#x27;s own capacity (8 processors). Which users wait less than as logged",
+        "At the site&#x27;s own capacity",
+        "As logged, the mean over users of mean waits is",
+    ] {
+        assert!(page.contains(sentence), "{sentence}");
+    }
+    let from_lead = page.split_once("class=\"lead\"").unwrap().1;
+    let answer = from_lead.split("<section id=\"users\">").next().unwrap_or_default();
+    assert!(!answer.contains("under logged"));
+    // An interval whose ends are printed alike says nothing.
+    for interval in page.split(", in 95\u{a0}% of repeats ").skip(1) {
+        let ends = interval.split(')').next().unwrap_or_default().split(';').next().unwrap_or_default();
+        let (high, low) = ends.split_once(" to ").unwrap();
+        assert_ne!(high, low, "{interval:.80}");
+    }
+}

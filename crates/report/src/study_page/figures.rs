@@ -104,8 +104,8 @@ fn reductions(grid: &StudyGrid<'_>, names: &mut FileNames) -> Vec<FigureWithData
         mean_of(
             format!("Mean of the users' own reductions compared with {baseline}"),
             format!(
-                "Each user's reduction of the mean wait compared with {baseline}, averaged over the users who wait under \
-                 {baseline}{capacities}. Every user counts equally, so one user whose short wait grows tenfold can \
+                "Each user's reduction of the mean wait compared with {baseline}, averaged over the users whose mean \
+                 wait {under} is not 0{capacities}. Every user counts equally, so one user whose short wait grows tenfold can \
                  dominate this mean."
             ),
         ),

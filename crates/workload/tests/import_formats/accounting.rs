@@ -389,3 +389,26 @@ fn a_malformed_exec_vnode_is_found_with_its_place() {
         assert!(error.starts_with(&expected) && error.contains("--lenient"), "{error}\n{expected}");
     }
 }
+
+#[test]
+fn jobs_keep_the_ids_of_their_logs() {
+    let ids = |text: &str| read(Format::Auto, text).job_ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(ids(PBS), ["1.s", "2.m"]);
+    assert_eq!(ids(GRID_ENGINE), ["22947", "4437956"]);
+    // A task of an array.
+    assert_eq!(
+        ids(&GRID_ENGINE.replace(":mype:4:0:60.13:7.33:0.00:-l", ":mype:4:7:60.13:7.33:0.00:-l")),
+        ["22947.7", "4437956"]
+    );
+    // In the order of the submissions.
+    assert_eq!(ids(LSF), ["8", "83630"]);
+    assert_eq!(ids(HTCONDOR), ["12.0"]);
+    assert_eq!(ids(SACCT_JSON), ["8", "9"]);
+    let task = r#""job_id": 8, "array": {"job_id": 7, "task_id": {"set": true, "infinite": false, "number": 3}},"#;
+    assert_eq!(ids(&SACCT_JSON.replace("\"job_id\": 8,", task)), ["7_3", "9"]);
+    let plain = r#""job_id": 8, "array": {"job_id": 0, "task_id": {"set": false, "infinite": false, "number": 0}},
+        "het": {"job_id": 6, "job_offset": {"set": true, "infinite": false, "number": 1}},"#;
+    assert_eq!(ids(&SACCT_JSON.replace("\"job_id\": 8,", plain)), ["6+1", "9"]);
+    assert_eq!(ids(SQUEUE_JSON)[0], "1");
+    assert!(ids(EVENTS).is_empty(), "events of the simulator have no ids");
+}
