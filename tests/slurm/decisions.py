@@ -401,6 +401,9 @@ class Replay:
             self.test = job and (job, cluster.list(found[5]), seconds(found[3]), until)
         elif found := re.search(rf"{JOB} to start at (\S+), end at \S+ on nodes (\S+) in", text):
             self.compare_test(now, seconds(found[3]), cluster.list(found[4]))
+        elif "overlaps with existing reservation" in text:
+            # What follows is of another time: the log does not say on which nodes this one was.
+            self.test = None
         elif found := re.search(r"Try later JobId=\S+ later_start (\d+)", text):
             self.compare_test(now, later_than=int(found[1]))
         elif found := re.search(rf"(?:Started|Allocate) {JOB} .*?(?: on |NodeList=)(\S+)", text):

@@ -57,13 +57,15 @@ one_row_a_job() {
 
 # simulate DIR: what was kept there, simulated; leaves study.txt and the folder study here. Status 1 with a message if that fails.
 simulate() {
-    local options=() processors=()
+    local options=() processors=() release
     one_row_a_job "$1" asked >sacct.txt
     [ ! -s "$1/qos.txt" ] || options+=(--qos "$1/qos.txt")
     [ ! -s "$1/reservations.txt" ] || {
         moved_reservations "$1" >reservations.txt
         options+=(--reservations reservations.txt)
     }
+    release=$(sed -n 's/.*version \([0-9]*\.[0-9]*\.[0-9]*\) started.*/\1/p' "$1/slurmctld.log" 2>/dev/null | head -n 1)
+    [ -z "$release" ] || options+=(--release "$release")
     "$evenhand" site import --slurm-conf "$1/slurm.conf" --assoc "$1/assoc.txt" "${options[@]}" -o site >import.txt 2>&1 ||
         { cat import.txt && return 1; }
     # Of jobs that have whole nodes sacct's allocated processors are those of the nodes that they had.
