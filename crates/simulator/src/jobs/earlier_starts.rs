@@ -155,7 +155,7 @@ impl Plan {
             return;
         };
         let Some(old) = self.remove(site, row, kind) else { return };
-        let new = self.place(kind, start, length).map(|held| self.reservation(start, length, held, shortfall));
+        let new = self.place(site, kind, start, length).map(|held| self.reservation(start, length, held, shortfall));
         self.replace(site, row, kind, old, new);
     }
 
