@@ -6,6 +6,9 @@ use std::ops::Range;
 use super::kind::{copies, fits};
 use super::step_function::StepFunction;
 
+/// No more chunks than so many are counted on a machine: no job has more, and the sum over all machines is an `i64`.
+const MOST_CHUNKS: u64 = u32::MAX as u64;
+
 /// Free amounts as a step function of time; after the last step all is free for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Profile {
@@ -127,39 +130,88 @@ impl Profile {
         (until < limit).then_some(until)
     }
 
-    /// Adds to `steps` how many chunks fit from which instant on, over a time; the first may begin before it. `given`: the time
-    /// in which so many more of them are not taken.
-    pub(crate) fn fitting_steps(
-        &self,
-        during: Range<u64>,
-        chunk: &[u64],
-        given: (u64, u64, u64),
-        steps: &mut Vec<(u64, u64)>,
-    ) {
-        let (from, to, more) = given;
-        let mut push = |time: u64, fitting: u64| {
+    /// How many chunks fit in a step, no more than [`MOST_CHUNKS`].
+    #[inline]
+    fn fitting(&self, step: usize, chunk: &[u64]) -> u64 {
+        copies(chunk, self.steps.step(step)).min(MOST_CHUNKS.into()) as u64
+    }
+
+    /// Adds to `steps` how many chunks fit from which instant on; the first may begin before `from`.
+    pub(crate) fn fitting_steps(&self, from: u64, chunk: &[u64], steps: &mut Vec<(u64, u64)>) {
+        let times = self.steps.times();
+        for (i, &time) in times.iter().enumerate().skip(self.steps.at(from)) {
+            let fitting = self.fitting(i, chunk);
             if steps.last().is_none_or(|last| last.1 != fitting) {
                 steps.push((time, fitting));
             }
-        };
+        }
+    }
+
+    /// How many more chunks would fit throughout `length` from which start on if so many (`chunk`: their size and number) were
+    /// not taken from `starts.end` on for as long: calls `rise` with each start at which the number rises, the last first, and
+    /// by how much. `falls` is of no use to the caller.
+    ///
+    /// A later start needs less of the time before `starts.end`, of which a machine has as much as before, and more of the
+    /// time after it, where it has more: so the number never falls from one start to the next. It is found from the last start back,
+    /// and mostly nothing fits there.
+    pub(crate) fn fitting_more(
+        &self,
+        starts: Range<u64>,
+        length: u64,
+        (chunk, given): (&[u64], u64),
+        falls: &mut Vec<(u64, u64)>,
+        mut rise: impl FnMut(u64, u64),
+    ) {
+        let (begin, length) = (starts.end, length.max(1));
+        if starts.is_empty() {
+            return;
+        }
         let times = self.steps.times();
-        for i in self.steps.at(during.start)..times.len() {
-            let (begin, end) = (times[i], times.get(i + 1).copied().unwrap_or(u64::MAX));
-            if begin >= during.end {
+        let mut i = self.steps.at(begin - 1);
+        let mut before = self.fitting(i, chunk);
+        if before == 0 {
+            return;
+        }
+        // How many fit from the beginning of the reservation on, where that becomes less.
+        falls.clear();
+        let last_end = (begin - 1).saturating_add(length);
+        let first_step = if times.get(i + 1) == Some(&begin) { i + 1 } else { i };
+        for (j, &time) in times.iter().enumerate().skip(first_step) {
+            let least = falls.last().map_or(u64::MAX, |fall| fall.1);
+            if time.max(begin) >= last_end || least == 0 {
                 break;
             }
-            let fitting = u64::try_from(copies(chunk, self.steps.step(i))).unwrap_or(u64::MAX);
-            if from >= to || to <= begin || end <= from {
-                push(begin, fitting);
+            let fitting = self.fitting(j, chunk);
+            if fitting < least {
+                falls.push((time.max(begin), fitting));
+            }
+        }
+        let (mut end, mut more) = (begin, None);
+        while let Some(&(time, after)) = falls.last() {
+            if time >= (end - 1).saturating_add(length) {
+                falls.pop();
                 continue;
             }
-            if begin < from {
-                push(begin, fitting);
+            let here = before.saturating_sub(after).min(given);
+            let later = more.replace(here).unwrap_or(here);
+            if here < later {
+                rise(end, later - here);
             }
-            push(begin.max(from), fitting.saturating_add(more));
-            if to < end {
-                push(to, fitting);
+            if here == 0 {
+                return;
             }
+            // The first start with the same numbers before and after.
+            end = times[i].max(starts.start).max((time + 1).saturating_sub(length));
+            if end == starts.start {
+                break;
+            }
+            if end == times[i] {
+                i -= 1;
+                before = before.min(self.fitting(i, chunk));
+            }
+        }
+        if let Some(more) = more.filter(|more| *more > 0) {
+            rise(end, more);
         }
     }
 

@@ -143,7 +143,7 @@ impl Plan {
             let start = self.next_start_by_totals(kind, window, &mut most_free, shortfall)?;
             let beside = beside.get_or_insert_with(|| {
                 let own = self.classes_of(&old.held);
-                fitting.beside(kind, length, &self.machines, now, (old.start, old.end), &own)
+                fitting.beside(kind, length, &self.machines, now, old.start, &own)
             });
             fitting.first(beside, start, before, wanted, shortfall)
         });
@@ -155,7 +155,7 @@ impl Plan {
             return;
         };
         let Some(old) = self.remove(site, row, kind) else { return };
-        let new = self.place(kind, start, length).map(|held| self.reservation(start, length, held, shortfall));
+        let new = self.place(site, kind, start, length).map(|held| self.reservation(start, length, held, shortfall));
         self.replace(site, row, kind, old, new);
     }
 

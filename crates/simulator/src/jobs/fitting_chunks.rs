@@ -10,9 +10,6 @@ use super::shortfall::Shortfall;
 /// Sizes and lengths of chunks for which the function is kept.
 const KEPT: usize = 128;
 
-/// No more chunks than so many are counted on a machine: no job has more, and the sum over all machines is an `i64`.
-const MOST_CHUNKS: u64 = u32::MAX as u64;
-
 /// From a time on so many chunks more, or fewer, fit.
 type Change = (u64, i64);
 
@@ -48,6 +45,7 @@ pub(super) struct FittingChunks {
     new: Vec<Change>,
     merged: Vec<Change>,
     window: Window,
+    falls: Vec<(u64, u64)>,
 }
 
 /// What the least of a function over a moving time is found with.
@@ -72,7 +70,6 @@ impl Window {
             while let Some(&(_, value)) = steps.get(next).filter(|step| step.0 <= start || step.0 - start < length) {
                 next += 1;
                 let end = steps.get(next).map_or(u64::MAX, |step| step.0);
-                let value = value.min(MOST_CHUNKS);
                 while queue.pop_back_if(|(other, _)| *other >= value).is_some() {}
                 queue.push_back((value, end));
             }
@@ -100,32 +97,29 @@ pub(super) struct FittingBeside {
 }
 
 impl FittingChunks {
-    /// How many chunks of a kind fit from `now` on, for so long, if a reservation is not taken: its time, and in how many
-    /// machines of which class it has how many chunks (class, chunks, machines).
+    /// How many chunks of a kind fit from `now` on, for so long, if a reservation of the same length is not taken: its start, and
+    /// in how many machines of which class it has how many chunks (class, chunks, machines).
     pub(super) fn beside(
         &mut self,
         kind: &Kind,
         length: u64,
         machines: &MachineProfiles,
         now: u64,
-        (from, to): (u64, u64),
+        from: u64,
         own: &[(u32, u32, u32)],
     ) -> FittingBeside {
         let at = self.sum(kind, length);
         self.count(at, machines, now);
         let mut changes = Vec::new();
-        // From earlier starts the job would end before its reservation begins, which then makes no difference.
-        let first = from.saturating_sub(length).max(now);
-        let own = if first < from { own } else { &[] };
+        let starts = from.saturating_sub(length).max(now)..from;
         for &(class, chunks, count) in own {
-            let given = (from, to, u64::from(chunks));
-            let during = first..from.saturating_add(length);
-            self.window.steps.clear();
-            machines.profile_of(class).fitting_steps(during, &kind.chunk, given, &mut self.window.steps);
-            add(&mut changes, self.window.slide(first..from, length), i64::from(count), first);
-            let without = &self.sums[at].parts[class as usize].changes;
-            let until = without.partition_point(|(time, _)| *time < from);
-            add(&mut changes, &without[..until], -i64::from(count), first);
+            machines.profile_of(class).fitting_more(
+                starts.clone(),
+                length,
+                (&kind.chunk, chunks.into()),
+                &mut self.falls,
+                |start, more| changes.push((start, more as i64 * i64::from(count))),
+            );
         }
         changes.sort_unstable_by_key(|(time, _)| *time);
         FittingBeside { sum: at, own: changes }
@@ -205,7 +199,7 @@ impl FittingChunks {
             }
             self.window.steps.clear();
             if count > 0 {
-                machines.profile_of(class).fitting_steps(now..u64::MAX, &sum.chunk, (0, 0, 0), &mut self.window.steps);
+                machines.profile_of(class).fitting_steps(now, &sum.chunk, &mut self.window.steps);
             }
             let changes = self.window.slide(now..u64::MAX, sum.length);
             // What a profile becomes later is mostly what it was.

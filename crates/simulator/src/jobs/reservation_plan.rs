@@ -258,7 +258,7 @@ impl Plan {
             let start = start?;
             let held = match kind.is_uneven() {
                 true => self.place_uneven(site, kind, start, window.length),
-                false => self.place(kind, start, window.length),
+                false => self.place(site, kind, start, window.length),
             };
             if let Some(held) = held {
                 if !is_of_equal_chunks(kind) {
@@ -352,8 +352,35 @@ impl Plan {
         others.chain(without.values().map(|(profile, count)| (profile, *count)))
     }
 
+    /// Where first fit puts a job of equal chunks, from a start on for so long.
+    fn place_first(&self, site: &Site, kind: &Kind, start: u64, length: u64) -> Option<Placements> {
+        // By class of machines, once one of its machines has been met.
+        let mut fitting: Vec<Option<u32>> = vec![None; self.machines.places()];
+        let (mut held, mut left) = (Placements::default(), kind.full_chunks());
+        let groups = kind.groups.iter().map(|&g| &site.groups[usize::from(g)]);
+        for machine in groups.flat_map(|group| group.first..group.first + group.count) {
+            let class = self.machines.class_of(machine);
+            let on_each = *fitting[class as usize].get_or_insert_with(|| {
+                let chunks = self.machines.profile_of(class).copies_at(start, length, &kind.chunk);
+                chunks.min(u32::MAX.into()) as u32
+            });
+            let chunks = on_each.min(left);
+            if chunks > 0 {
+                held.add(machine, chunks);
+                left -= chunks;
+                if left == 0 {
+                    return Some(held);
+                }
+            }
+        }
+        None
+    }
+
     /// Where the rule puts a job of several equal chunks, and perhaps a smaller last one, from a start on for so long.
-    pub(super) fn place(&mut self, kind: &Kind, start: u64, length: u64) -> Option<Placements> {
+    pub(super) fn place(&mut self, site: &Site, kind: &Kind, start: u64, length: u64) -> Option<Placements> {
+        if self.scores.rule == Placement::FirstFit && kind.last.is_none() {
+            return self.place_first(site, kind, start, length);
+        }
         let Plan { width, machines, scores, free, .. } = self;
         let width = *width;
         let smallest = kind.smallest_chunk();
