@@ -2,11 +2,12 @@
 
 use dashu_int::UBig;
 
-use crate::{Rational, Time, Workload};
+use crate::{NO_TIME, Rational, Time, Workload};
 
 /// The largest amount of each resource that the tasks of a workload held at once, by their original starts.
 ///
-/// A task without an original start counts as if it had started when submitted. A task that ends at an instant holds
+/// Where no task has an original start, each counts as if it had started when submitted. Where some have one, those without
+/// did not run, and hold nothing. A task that ends at an instant holds
 /// nothing at that instant, so that one that starts then may take its place; a task without duration holds nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeakUse {
@@ -32,7 +33,9 @@ pub fn peak_use(w: &Workload) -> PeakUse {
     let columns = w.columns();
     // Finishes (false) come before starts (true) of the same instant.
     let mut events: Vec<(Time, bool, u32)> = Vec::with_capacity(2 * w.len());
-    for row in (0..w.len()).filter(|row| columns.duration[*row].nanos() > 0) {
+    let has_starts = columns.start.as_ref().is_some_and(|starts| starts.iter().any(|start| *start != NO_TIME));
+    let ran = |row: &usize| columns.duration[*row].nanos() > 0 && (!has_starts || w.start(*row).is_some());
+    for row in (0..w.len()).filter(ran) {
         let start = w.start(row).unwrap_or(columns.submit[row]);
         events.push((start, true, row as u32));
         events.push((start + columns.duration[row], false, row as u32));
@@ -60,5 +63,25 @@ pub fn peak_use(w: &Workload) -> PeakUse {
     PeakUse {
         units: peak.iter().zip(w.resources()).map(units).collect(),
         at: peak.iter().map(|(_, time)| *time).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Resource, Span, Task, WorkloadBuilder};
+
+    #[test]
+    fn a_task_without_a_start_holds_nothing_where_others_have_one() {
+        let peak = |starts: [Option<u64>; 3]| {
+            let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
+            for start in starts {
+                let (start, duration) = (start.map(Time::from_secs), Span::from_secs(10));
+                b.push(&Task { start, duration, user: "a", amounts: &[1_000_000_000], ..Task::default() });
+            }
+            peak_use(&b.finish().unwrap()).units
+        };
+        assert_eq!(peak([Some(0), None, Some(20)]), [Rational::ONE]);
+        assert_eq!(peak([None; 3]), [Rational::from(3)]);
     }
 }

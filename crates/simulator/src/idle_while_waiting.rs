@@ -14,7 +14,7 @@
 
 use evenhand_model::{NO_TIME, Rational, Span, Time, UBig, Workload};
 
-use crate::jobs::Group;
+use crate::exact_sum::Sum;
 use crate::{Jobs, Simulated, Site};
 
 /// Idle and stranded amounts while tasks waited. Amounts times time are in steps times nanoseconds, exact.
@@ -37,22 +37,23 @@ impl IdleWhileWaiting {
     pub fn measure(workload: &Workload, site: &Site, jobs: Option<&Jobs>, run: &Simulated) -> IdleWhileWaiting {
         let width = workload.resources().len();
         let queue = WaitingPeriods::of(workload, run);
-        let places = HeldCapacity { workload, jobs, run };
+        let places = HeldCapacity { workload, site, jobs, run };
         let mut waste = IdleWhileWaiting {
             queued: Span::from_nanos(queue.total),
             idle: vec![Rational::ZERO; width],
             stranded: vec![vec![Rational::ZERO; width]; width],
         };
-        if site.groups.iter().any(is_single) {
+        let has_single = |g: &usize| is_single(site.whole_machine(*g as u16));
+        if (0..site.groups.len()).any(|g| has_single(&g)) {
             add_idle_of_single_resources(&mut waste, site, &places, &queue);
         }
-        if site.groups.iter().all(is_single) {
+        if (0..site.groups.len()).all(|g| has_single(&g)) {
             return waste;
         }
         let events = Events::of(&places, site.len());
         let mut sweep = Sweep::new(width);
-        for group in site.groups.iter().filter(|group| !is_single(group)) {
-            sweep.begin(&group.has);
+        for (g, group) in site.groups.iter().enumerate().filter(|(g, _)| !has_single(g)) {
+            sweep.begin(site.whole_machine(g as u16));
             for machine in group.first..group.first + group.count {
                 sweep.machine(machine, &places, &events, &queue);
             }
@@ -66,8 +67,8 @@ impl IdleWhileWaiting {
 const SUMMED_AT_ONCE: usize = 1 << 20;
 
 /// Whether machines have one resource at most, so that none strands another.
-fn is_single(group: &Group) -> bool {
-    group.has.iter().filter(|amount| **amount > 0).count() <= 1
+fn is_single(has: &[u64]) -> bool {
+    has.iter().filter(|amount| **amount > 0).count() <= 1
 }
 
 /// Adds what is idle on the machines of a single resource: all that they have while something waits, less what each
@@ -79,8 +80,9 @@ fn add_idle_of_single_resources(
     queue: &WaitingPeriods,
 ) {
     let mut had = vec![UBig::ZERO; waste.idle.len()];
-    for group in site.groups.iter().filter(|group| is_single(group)) {
-        for (had, has) in had.iter_mut().zip(&group.has) {
+    let has_single = |g: usize| is_single(site.whole_machine(g as u16));
+    for (g, group) in site.groups.iter().enumerate().filter(|(g, _)| has_single(*g)) {
+        for (had, has) in had.iter_mut().zip(site.whole_machine(g as u16)) {
             *had += UBig::from(*has) * UBig::from(group.count) * UBig::from(queue.total);
         }
     }
@@ -91,7 +93,7 @@ fn add_idle_of_single_resources(
     for part in (0..places.len()).step_by(SUMMED_AT_ONCE) {
         for place in part as u32..(part + SUMMED_AT_ONCE).min(places.len()) as u32 {
             let Some((start, finish, machine)) = places.held(place) else { continue };
-            if !is_single(&site.groups[site.group_of(machine)]) {
+            if !has_single(site.group_of(machine)) {
                 continue;
             }
             if last != Some((start, finish)) {
@@ -172,6 +174,7 @@ impl WaitingPeriods {
 /// Which capacity each task or job part held.
 struct HeldCapacity<'a> {
     workload: &'a Workload,
+    site: &'a Site,
     jobs: Option<&'a Jobs>,
     run: &'a Simulated,
 }
@@ -207,6 +210,11 @@ impl<'a> HeldCapacity<'a> {
         let part = self.run.machines.as_ref().map(|on| on.placed[place as usize]);
         let chunks = part.map_or(1, |part| u64::from(part.chunks));
         let (whole, chunk): (&[_], &[u64]) = match self.jobs.map(|jobs| &jobs.kinds[jobs.kind[row] as usize]) {
+            // All of the machine.
+            Some(_) if self.site.are_whole => {
+                let machine = part.map_or(0, |part| part.machine);
+                (&[], self.site.whole_machine(self.site.group_of(machine) as u16))
+            }
             Some(kind) => (&[], kind.of_size(part.map_or(0, |part| part.size))),
             None => (self.workload.amounts(row), &[]),
         };
@@ -269,27 +277,6 @@ impl Events {
 
     fn of_stretch(&self, which: usize, at: usize) -> &[u32] {
         &self.places[which][self.offsets[which][at]..self.offsets[which][at + 1]]
-    }
-}
-
-/// A sum of products of a number of 128 and one of 64 digits, exact: `high` counts 2^64.
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    low: u128,
-    high: u128,
-}
-
-impl Sum {
-    fn add(&mut self, number: u128, times: u64) {
-        let (number_high, number_low) = (number >> 64, number & u128::from(u64::MAX));
-        let low = self.low + number_low * u128::from(times);
-        self.low = low & u128::from(u64::MAX);
-        // For one machine: below 2^64 times the whole time range, including carries.
-        self.high += number_high * u128::from(times) + (low >> 64);
-    }
-
-    fn whole(self) -> UBig {
-        (UBig::from(self.high) << 64) + UBig::from(self.low)
     }
 }
 
@@ -396,17 +383,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #[test]
-        fn sums_keep_every_digit(terms in prop::collection::vec((any::<u128>(), 0u64..1 << 58), 0..16)) {
-            let mut sum = Sum::default();
-            let mut reference = UBig::ZERO;
-            for (number, times) in terms {
-                sum.add(number, times);
-                reference += UBig::from(number) * UBig::from(times);
-            }
-            prop_assert_eq!(sum.whole(), reference);
-        }
-
         /// Against looking through all stretches for each instant.
         #[test]
         fn queued_time_is_what_was_waited_before(

@@ -21,6 +21,8 @@
 
 mod arrivals;
 mod event_queue;
+mod exact_sum;
+mod free_while_waiting;
 mod idle_while_waiting;
 mod jobs;
 mod metrics;
@@ -31,6 +33,7 @@ mod series;
 
 pub use arrivals::{ARRIVALS, Arrivals, Reacted, Reactions, SESSION_GAP};
 pub use event_queue::EventQueue;
+pub use free_while_waiting::FreeWhileWaiting;
 pub use idle_while_waiting::IdleWhileWaiting;
 pub use jobs::{
     Activity, Assignment, BACKFILLS, Backfill, BackfillOrder, Events, JobOptions, Jobs, Layout, LayoutError,

@@ -1,6 +1,7 @@
 //! Converts a site's nodes and partitions to the cluster that a simulation uses.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use evenhand_model::{Cluster, MachineGroup, Queue, Rational, ResourceQuantity, Span, expand_hostlist};
 
@@ -28,25 +29,45 @@ pub struct SiteCluster {
     pub cluster: Cluster,
     /// The nodes of each group, as indices into the list of nodes.
     pub members: Vec<Vec<usize>>,
-    /// A sentence for each reason for which nodes or partitions were left out.
-    pub notes: Vec<String>,
+    /// An entry for each reason for which nodes or partitions were left out.
+    pub notes: Vec<LeftOut>,
+}
+
+/// Nodes or a partition that are left out of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// What is left out and why, in a sentence.
+    pub sentence: String,
+    /// The line of the first in the text of the nodes or of the partitions; 0 if it is not known.
+    pub line: usize,
+    /// Whether it is a partition.
+    pub is_partition: bool,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
 }
 
 /// Converts nodes and partitions to a cluster.
 pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOptions) -> SiteCluster {
     let mut notes = Vec::new();
-    let mut note = |count: usize, what: &str| {
-        if count > 0 {
-            notes.push(format!("{count} {} left out: {what}.", if count == 1 { "machine is" } else { "machines are" }));
-        }
+    let mut note = |left_out: &[&Node], what: &str| {
+        let Some(first) = left_out.first() else { return };
+        let names = shortened(&left_out.iter().map(|node| node.name.as_str()).collect::<Vec<_>>());
+        let are = if left_out.len() == 1 { "machine is" } else { "machines are" };
+        let sentence = format!("{} {are} left out: {what} ({names}).", left_out.len());
+        notes.push(LeftOut { sentence, line: first.line, is_partition: false });
     };
     let knows_partitions = nodes.iter().any(|n| !n.partitions.is_empty());
     let without_partition = |n: &&Node| knows_partitions && n.partitions.is_empty();
-    note(nodes.iter().filter(|n| n.is_future()).count(), "its state is FUTURE");
-    note(nodes.iter().filter(|n| !n.is_future()).filter(without_partition).count(), "in no partition");
+    let of = |which: &dyn Fn(&&Node) -> bool| nodes.iter().filter(which).collect::<Vec<&Node>>();
+    note(&of(&|n| n.is_future()), "its state is FUTURE");
+    note(&of(&|n| !n.is_future() && without_partition(n)), "in no partition");
     let included = || nodes.iter().enumerate().filter(|(_, n)| !n.is_future() && !without_partition(n));
     if options.exclude_unavailable {
-        note(included().filter(|(_, n)| n.is_unavailable()).count(), "down or drained");
+        note(&included().map(|(_, n)| n).filter(|n| n.is_unavailable()).collect::<Vec<_>>(), "down or drained");
     }
     let used: Vec<(usize, &Node)> =
         included().filter(|(_, n)| !(options.exclude_unavailable && n.is_unavailable())).collect();
@@ -104,7 +125,8 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
     for partition in partitions {
         let property = of_partition(&partition.name);
         if !groups.iter().any(|g| g.properties.contains(&property)) {
-            notes.push(format!("Partition {} is left out: it has no machine.", partition.name));
+            let sentence = format!("Partition {} is left out: it has no machine.", partition.name);
+            notes.push(LeftOut { sentence, line: partition.line, is_partition: true });
             continue;
         }
         // Slurm's default tier 1 corresponds to queue priority 0.
@@ -200,17 +222,20 @@ mod tests {
         let queues: Vec<(&str, i32, bool)> =
             cluster.queues.iter().map(|q| (q.name.as_str(), q.priority, q.max_wall.is_some())).collect();
         assert_eq!(queues, [("main", 0, false), ("short", 4, true)]);
+        let notes: Vec<(&str, usize)> = notes.iter().map(|note| (note.sentence.as_str(), note.line)).collect();
         assert_eq!(
             notes,
             [
-                "1 machine is left out: its state is FUTURE.",
-                "1 machine is left out: in no partition.",
-                "Partition none is left out: it has no machine."
+                ("1 machine is left out: its state is FUTURE (f1).", 5),
+                ("1 machine is left out: in no partition (x1).", 6),
+                ("Partition none is left out: it has no machine.", 3)
             ]
         );
         let up = described(&ClusterOptions { exclude_unavailable: true, ..ClusterOptions::default() });
         assert_eq!(up.cluster.groups.iter().map(|g| g.name.as_str()).collect::<Vec<_>>(), ["n1", "n3"]);
-        assert!(up.notes.contains(&"2 machines are left out: down or drained.".to_string()));
+        assert!(
+            up.notes.iter().any(|note| note.sentence == "2 machines are left out: down or drained (g1 and 1 more).")
+        );
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub use accounting_history::{History, Window};
 pub use array_task_ids::ArrayTaskIds;
 pub use associations::{Accounts, Association, AssociationTree, DEFAULT_ASSOCIATION_COLUMNS, RawShares};
 pub use batch_script::{BatchRequest, BatchScriptError};
-pub use cluster_from_site::{ClusterOptions, SiteCluster, cluster};
+pub use cluster_from_site::{ClusterOptions, LeftOut, SiteCluster, cluster};
 pub use configuration::Configuration;
 pub use coordinators::Coordinators;
 pub use error::{ReadError, TextError};

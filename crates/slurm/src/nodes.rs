@@ -42,6 +42,8 @@ pub struct Node {
     pub state: Vec<String>,
     /// The scheduling weight: Slurm prefers nodes with a lower weight.
     pub weight: u64,
+    /// The line of the text that names it, from 1 on; 0 if it is not from the output of `scontrol`.
+    pub line: usize,
 }
 
 impl Node {
@@ -139,6 +141,7 @@ fn node(record: &Record<'_>) -> Result<Node, TextError> {
                 .collect()
         }),
         weight: count("Weight")?.unwrap_or(1),
+        line: name.map_or(0, |field| field.line),
     })
 }
 

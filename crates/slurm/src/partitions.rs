@@ -43,6 +43,8 @@ pub struct Partition {
     pub grace_time: u64,
     /// The partition's QOS, whose limits its jobs have.
     pub qos: Option<String>,
+    /// The line of the text that names it, from 1 on; 0 if it is not from the output of `scontrol`.
+    pub line: usize,
 }
 
 impl Partitions {
@@ -95,6 +97,7 @@ fn partition(record: &Record<'_>) -> Result<Partition, TextError> {
         exclusive: text("OverSubscribe").is_some_and(|t| t.eq_ignore_ascii_case("EXCLUSIVE")),
         grace_time: count("GraceTime")?.unwrap_or(0),
         qos: text("QoS").filter(|name| name != "N/A"),
+        line: record.get("PartitionName").map_or(0, |field| field.line),
     })
 }
 

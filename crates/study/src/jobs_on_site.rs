@@ -3,22 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenhand_model::{Capacity, Cluster, SiteTime, Time, UserId, Workload, counted};
+use evenhand_model::{Capacity, Cluster, NO_TIME, SiteTime, Time, UserId, Workload, counted};
 use evenhand_policies::equivalents::PROCESSORS;
 use evenhand_simulator::{
-    Activity, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PoolOptions, Processors, Rejection, Simulated,
-    Site, SiteError, SlurmOptions, UserTasks,
+    Activity, Backfill, FreeWhileWaiting, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PoolOptions, Processors,
+    Rejection, Simulated, Site, SiteError, SlurmOptions, UserTasks,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
+use crate::idle_machines::{MeanWait, idle_machines};
 use crate::record::PerResource;
 use crate::recorded_machines::{self, RecordedMachinesRecord};
 use crate::replay::ReplayOn;
 use crate::scheduler::{backfill_text, scheduler_text};
 
 /// The version of the simulation; changes when the same inputs give other or more results.
-pub(crate) const SIMULATION: &str = "jobs 5";
+pub(crate) const SIMULATION: &str = "jobs 6";
 /// The same of Slurm's scheduler.
 const SLURM_SIMULATION: &str = "slurm 5";
 
@@ -73,7 +74,11 @@ fn has_dates(workload: &Workload) -> bool {
 impl OnSite {
     /// Places a workload's jobs on the machines of a cluster.
     pub(crate) fn machines(cluster: &Cluster, workload: &Workload, rules: JobRules) -> Result<Arc<OnSite>, SiteError> {
-        let site = Site::machines(cluster, workload.resources())?;
+        let site = match rules.layout {
+            Layout::Whole => Site::whole_machines(cluster, workload.resources())?,
+            _ if rules.backfill == Backfill::Slurm => Site::machines(cluster, workload.resources())?.with_equal_parts(),
+            _ => Site::machines(cluster, workload.resources())?,
+        };
         let jobs = Jobs::new(workload, &site, rules.layout);
         Ok(Arc::new(OnSite { site, jobs, rules, cluster: Some(cluster.clone()), log_has_dates: has_dates(workload) }))
     }
@@ -139,6 +144,16 @@ impl OnSite {
             let jobs = counted(dropped, "job fits", "jobs fit");
             format!("{jobs} on no machines with everything it requires; these requirements are ignored.")
         });
+        let (larger, more) = (self.jobs.larger_than_nodes, self.jobs.more_than_nodes);
+        let remedy = "they lie otherwise than the log says: in one part, or as single processors; check the amounts of the machines in the cluster file";
+        let larger = (larger > 0).then(|| {
+            let jobs = counted(larger, "job asks", "jobs ask");
+            format!("{jobs} for more on a node than any machine has that may be used; {remedy}.")
+        });
+        let more = (more > 0).then(|| {
+            let jobs = counted(more, "job asks", "jobs ask");
+            format!("{jobs} for more nodes of a size than there are; {remedy}, and their number.")
+        });
         let (rows, queues) = &self.jobs.unknown_queues;
         let queues = (*rows > 0).then(|| {
             let more = if queues.len() > 3 { format!(" and {} more", queues.len() - 3) } else { String::new() };
@@ -159,7 +174,9 @@ impl OnSite {
             )
         });
         let note = self.note().into_iter();
-        note.chain(queues)
+        note.chain(larger)
+            .chain(more)
+            .chain(queues)
             .chain(unknown)
             .chain(dropped)
             .chain(licences)
@@ -229,6 +246,16 @@ impl OnSite {
         Some(format!("{}; {whose} run time is used as the estimate.", assumed.join(" and ")))
     }
 
+    /// Returns the mean wait and the mean run time of the jobs that started, in seconds.
+    fn waits(&self, workload: &Workload, run: &Simulated) -> MeanWait {
+        let columns = workload.columns();
+        let started = || (0..workload.len()).filter(|row| run.starts[*row] != NO_TIME);
+        let wait = |row: usize| u128::from(run.starts[row].saturating_sub(columns.submit[row].nanos()));
+        let ran = |row: usize| u128::from(run.run_time(row, columns.duration[row]).nanos());
+        let mean = |sum: u128| sum as f64 / 1e9 / started().count().max(1) as f64;
+        MeanWait { wait_s: mean(started().map(wait).sum()), run_s: mean(started().map(ran).sum()) }
+    }
+
     /// Records a run's measurements other than waits.
     pub(crate) fn record(&self, workload: &Workload, tasks: &UserTasks, run: &Simulated) -> JobsRecord {
         let span = run.end - workload.columns().submit.first().copied().unwrap_or_default();
@@ -259,10 +286,18 @@ impl OnSite {
             record.recorded_machines = recorded_machines::compare(workload, run);
             record.placement = on.slurm.is_none().then(|| self.rules.placement_name().into());
             let names = || workload.resources().iter().map(|r| r.name.clone());
+            let by_name = |each: Vec<Option<f64>>| names().zip(each).filter_map(|(name, u)| Some((name, u?))).collect();
             for (group, each) in cluster.groups.iter().zip(on.group_utilization(&self.site, span)) {
-                let utilization = names().zip(each).filter_map(|(name, u)| Some((name, u?))).collect();
-                record.groups.push(GroupRecord { name: group.name.clone(), machines: group.count, utilization });
+                let (name, machines) = (group.name.clone(), group.count);
+                let utilization = by_name(each);
+                record.groups.push(GroupRecord { name, machines, utilization, ..GroupRecord::default() });
             }
+            let waiting = FreeWhileWaiting::measure(workload, &self.site, &self.jobs, run);
+            for (group, waiting) in record.groups.iter_mut().zip(waiting) {
+                group.free_while_waiting = by_name(waiting.free);
+                group.waits_that_may_use = Some(waiting.may_use);
+            }
+            record.idle_machines = idle_machines(&record.groups, self.waits(workload, run), self.rules.layout);
         }
         for (user, name) in workload.users().iter().enumerate() {
             let mut reasons: BTreeMap<Rejection, u64> = BTreeMap::new();
@@ -284,7 +319,7 @@ impl OnSite {
 /// The jobs that a rule laid out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LayoutRecord {
-    /// The rule: `source`, `exclusive`, `single`, `packed`, `whole`, `chunk`, or `pool` where there are no machines.
+    /// The rule: `source`, `exclusive`, `single`, `packed`, `whole`, `chunk`, `otherwise`, or `pool` where there are no machines.
     pub rule: String,
     /// The number of jobs.
     pub jobs: u64,
@@ -309,6 +344,20 @@ pub(crate) fn layout_records(workload: &Workload, rule: impl Fn(usize) -> &'stat
         cpu_hours: area as f64 / hour,
     };
     sums.into_iter().map(record).collect()
+}
+
+/// Describes a rule of layout to users.
+pub fn layout_rule_text(rule: &str) -> &'static str {
+    match rule {
+        "source" => "as the source says",
+        "single" => "one chunk each",
+        "packed" => "single processors",
+        "whole" => "whole machines",
+        "exclusive" => "whole machines as required",
+        "otherwise" => "otherwise than the source says, which no machines hold",
+        "pool" => "in a pool",
+        _ => "chunks",
+    }
 }
 
 /// Returns the system on which a run is replayed: the site, or otherwise the pool.
@@ -363,6 +412,9 @@ pub struct JobsRecord {
     /// The machines that the log names, beside those of the simulation; absent on a pool, or if the log names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_machines: Option<RecordedMachinesRecord>,
+    /// Which kinds of machine are free while jobs wait, why, and what to do; absent if none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_machines: Option<String>,
     /// The groups of machines; none on a pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRecord>,
@@ -391,6 +443,13 @@ pub struct GroupRecord {
     pub machines: u32,
     /// The time mean of the resources in use divided by the capacity, from the first submission to the end.
     pub utilization: PerResource,
+    /// The free part of each resource while jobs waited: the mean over all seconds that jobs waited, so that an instant with
+    /// two waiting jobs counts twice. Empty if none waited.
+    #[serde(default, skip_serializing_if = "PerResource::is_empty")]
+    pub free_while_waiting: PerResource,
+    /// The part of these seconds that is of jobs which may use these machines, and a part of which fits on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_that_may_use: Option<f64>,
 }
 
 /// A user's jobs that were rejected because they could never run.

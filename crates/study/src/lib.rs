@@ -17,6 +17,7 @@ mod cluster_qos;
 mod compare_classes;
 mod compare_runs;
 mod digest;
+mod idle_machines;
 mod inputs;
 mod jobs_on_site;
 mod logged;

@@ -17,9 +17,10 @@ use crate::point::workload_record;
 use crate::policy_inputs::PolicyInputs;
 use crate::record::{PerResource, WorkloadRecord};
 use crate::repeat::{RepeatError, Repeats};
+use crate::site_question;
 
 /// Changes when the same inputs give other results, or more of them, so that older runs are not taken for new ones.
-const SIMULATION: &str = "pool 4";
+const SIMULATION: &str = "pool 5";
 
 /// The request for a study: policies, capacities and rules.
 #[derive(Clone, Debug)]
@@ -183,6 +184,10 @@ impl Plan {
             if runs.is_empty() {
                 let context = inputs.context(&workload, &capacity, equivalents.as_ref(), None);
                 notes.extend(inputs.registry.check(&context)?);
+            }
+            if let Some(peak) = peak.as_ref().filter(|_| factor.is_none() && name != site_question::SITE) {
+                let units: Vec<Rational> = (0..capacity.width()).map(|r| capacity.exact_units(r).clone()).collect();
+                notes.extend(site_question::above_capacity(&workload, peak, &name, &units));
             }
             for policy in &request.policies {
                 let starts = match policy.as_str() {

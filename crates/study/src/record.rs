@@ -12,7 +12,7 @@ pub use crate::affected_users::OtherUsersRecord;
 pub use crate::class_results::ClassResults;
 pub use crate::compare_classes::ClassComparison;
 pub use crate::jobs_on_site::{
-    GroupRecord, JobsRecord, LayoutRecord, PreemptedRecord, RejectedJobsRecord, StartedByRecord,
+    GroupRecord, JobsRecord, LayoutRecord, PreemptedRecord, RejectedJobsRecord, StartedByRecord, layout_rule_text,
 };
 pub use crate::recorded_machines::RecordedMachinesRecord;
 pub use crate::repeat::{ComparisonNoise, Estimate, RepeatsRecord, RunNoise};

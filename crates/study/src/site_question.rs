@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use evenhand_model::{PeakUse, Rational, Span, Workload, peak_use};
+use evenhand_model::{PeakUse, Rational, Resource, Span, Time, Workload, peak_use};
 use evenhand_policies::equivalents::PROCESSORS;
 use evenhand_simulator::Backfill;
 
+use crate::logged::{LOGGED, has_starts};
+
 /// The name of a capacity that comes from the log itself.
-const SITE: &str = "site";
+pub(crate) const SITE: &str = "site";
 /// The key with which generators mark the header of a workload.
 const GENERATOR: &str = "Generator";
 
@@ -58,12 +60,15 @@ pub fn site_capacity(workload: &Workload) -> SiteCapacity {
         let peak = if peak.is_zero() { &Rational::ONE } else { peak };
         let stated = if PROCESSORS.contains(&name.as_str()) { stated_processors(workload) } else { None };
         let Some((key, processors)) = stated else {
-            notes.push(format!("Capacity: {peak} of {name}, the peak of use, since the log states none."));
+            notes.push(format!(
+                "Capacity: {peak} of {name}, the peak of use, since the log states none{}.",
+                left_out(workload)
+            ));
             units.push(peak.clone());
             continue;
         };
         notes.push(format!("Capacity: {processors} of {name}, {key} of the log's header."));
-        notes.extend(excess(name, peak, key, processors, at.max(first) - first));
+        notes.extend(excess(workload, name, peak, key, processors, at.max(first) - first));
         units.push(Rational::from(processors));
     }
     SiteCapacity { name: SITE.to_string(), units, notes }
@@ -75,17 +80,44 @@ pub fn peak_above_stated(workload: &Workload) -> Option<String> {
     let (key, processors) = stated_processors(workload)?;
     let PeakUse { units, at } = peak_use(workload);
     let first = workload.columns().submit.first().copied().unwrap_or_default();
-    excess(&workload.resources()[r].name, &units[r], key, processors, at[r].max(first) - first)
+    excess(workload, &workload.resources()[r].name, &units[r], key, processors, at[r].max(first) - first)
 }
 
-fn excess(name: &str, peak: &Rational, key: &str, stated: u64, after: Span) -> Option<String> {
+fn excess(workload: &Workload, name: &str, peak: &Rational, key: &str, stated: u64, after: Span) -> Option<String> {
     (*peak > Rational::from(stated)).then(|| {
         format!(
             "Warning: the log's jobs hold {peak} of {name} at once, more than {key} of its header ({stated}), {:.1} days \
-             after the first submission. Give the true capacity with --capacity.",
-            after.secs_f64() / 86_400.0
+             after the first submission{}. Give the true capacity with --capacity.",
+            after.secs_f64() / 86_400.0,
+            left_out(workload)
         )
     })
+}
+
+/// States how many jobs without a start are left out of the peak of use.
+fn left_out(workload: &Workload) -> String {
+    let absent = (0..workload.len()).filter(|row| workload.start(*row).is_none()).count();
+    match has_starts(workload) && absent > 0 {
+        true => format!(" ({absent} jobs without a start are left out)"),
+        false => String::new(),
+    }
+}
+
+/// Returns a warning for each resource of which a log's jobs hold more at once than a given capacity, of this name.
+pub(crate) fn above_capacity(workload: &Workload, peak: &PeakUse, name: &str, units: &[Rational]) -> Vec<String> {
+    let first = workload.columns().submit.first().copied().unwrap_or_default();
+    let resources = workload.resources().iter().zip(units).zip(peak.units.iter().zip(&peak.at));
+    let exceeds = resources.filter(|((_, there), (held, _))| held > there);
+    let warning = |((resource, there), (held, at)): ((&Resource, &Rational), (&Rational, &Time))| {
+        format!(
+            "Warning: the log's jobs hold {held} of {} at once, more than the capacity {name} has ({there}), {:.1} days after \
+             the first submission{}. So the row {LOGGED} is of a larger machine than the others. Give the capacity that the log had.",
+            resource.name,
+            ((*at).max(first) - first).secs_f64() / 86_400.0,
+            left_out(workload)
+        )
+    };
+    exceeds.map(warning).collect()
 }
 
 /// Returns the processors that a header states, with the key. By the Standard Workload Format MaxProcs is there where a
@@ -122,7 +154,7 @@ pub fn site_scheduler(workload: &Workload) -> (Backfill, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenhand_model::{Nano, Resource, Task, Time, WorkloadBuilder};
+    use evenhand_model::{Nano, Task, WorkloadBuilder};
 
     const ONE: Nano = 1_000_000_000;
 
@@ -158,6 +190,21 @@ mod tests {
         let (units, notes) = capacity(&[("MaxProcs", "6")]);
         assert_eq!(units, ["6", "28"]);
         assert!(notes.contains("hold 8 of cpu at once, more than MaxProcs"), "{notes}");
+    }
+
+    #[test]
+    fn what_is_above_a_given_capacity_is_said_with_jobs_that_are_left_out() {
+        let w = log(&[], 0);
+        let above = |cpu: u64| above_capacity(&w, &peak_use(&w), "cpu=6", &[cpu.into(), 28.into()]).join(" ");
+        assert!(above(6).contains("hold 8 of cpu at once, more than the capacity cpu=6 has (6)"), "{}", above(6));
+        assert_eq!(above(8), "");
+        let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
+        for start in [Some(Time::ZERO), None] {
+            b.push(&Task { start, duration: Span::from_secs(9), user: "a", amounts: &[ONE], ..Task::default() });
+        }
+        let found = site_capacity(&b.finish().unwrap());
+        assert_eq!(found.units, [Rational::ONE]);
+        assert!(found.notes[0].contains("states none (1 jobs without a start are left out)."), "{:?}", found.notes);
     }
 
     #[test]

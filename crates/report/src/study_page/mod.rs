@@ -5,6 +5,7 @@ mod answer_sentences;
 mod class_table;
 mod figures;
 mod grid;
+mod machine_tables;
 mod nuwt_and_idle_tables;
 mod reduction_chart;
 mod render_page;

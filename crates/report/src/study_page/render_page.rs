@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::figures::{FigureWithData, Figures, all_complete};
 use super::grid::{Capacity, Policy, StudyGrid};
 use super::{
-    account_table, answer_sentences, class_table, nuwt_and_idle_tables, script_data, trust_section,
+    account_table, answer_sentences, class_table, machine_tables, nuwt_and_idle_tables, script_data, trust_section,
     user_and_fairness_tables, work_table,
 };
 use crate::format_numbers::{duration_and_seconds, grouped};
@@ -51,6 +51,9 @@ struct Page<'a> {
     fairness: Vec<user_and_fairness_tables::FairnessGroup>,
     normalized: Vec<nuwt_and_idle_tables::Group<nuwt_and_idle_tables::NormalizedRow>>,
     waste: Option<nuwt_and_idle_tables::WasteTable>,
+    /// Jobs on machines.
+    machines: Option<machine_tables::MachineTables>,
+    not_modelled: Vec<(&'static str, &'static str)>,
     work: Option<work_table::WorkTable>,
     classes: Vec<class_table::ClassGroup>,
     class_figures: Vec<FigureText<'a>>,
@@ -128,6 +131,8 @@ pub(super) fn render(grid: &StudyGrid<'_>, figures: &Figures) -> Result<String, 
         fairness: user_and_fairness_tables::fairness(grid),
         normalized: nuwt_and_idle_tables::normalized(grid),
         waste: nuwt_and_idle_tables::waste(grid),
+        machines: machine_tables::machine_tables(grid),
+        not_modelled: machine_tables::not_modelled(grid.record),
         work: work_table::work(grid),
         classes: class_table::classes(grid),
         class_figures: figures.classes.iter().map(FigureText::from).collect(),

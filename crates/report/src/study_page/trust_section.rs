@@ -1,6 +1,6 @@
 //! The section on how far the simulation can be trusted.
 
-use evenhand_study::record::{StudyRecord, TrustRecord};
+use evenhand_study::record::{ClaimRecord, StudyRecord, TrustRecord};
 use serde::Serialize;
 
 use super::user_and_fairness_tables::Cell;
@@ -16,7 +16,8 @@ pub(super) struct TrustSection {
     simulated: String,
     /// Measures by name.
     measures: Vec<(&'static str, String)>,
-    claims: Vec<(String, bool, String)>,
+    /// Each with whether it is trusted, and why.
+    claims: Vec<(String, &'static str, String)>,
     classes: Vec<ClassRow>,
     not_modelled: Vec<String>,
 }
@@ -47,10 +48,18 @@ pub(super) fn trust_section(record: &StudyRecord) -> Option<TrustSection> {
         logged: duration(trust.logged_mean_wait_s),
         simulated: duration(trust.mean_wait_s),
         measures: measures(trust),
-        claims: trust.claims.iter().map(|c| (c.claim.clone(), c.holds, c.because.clone())).collect(),
+        claims: trust.claims.iter().map(|c| (c.claim.clone(), verdict(c), c.because.clone())).collect(),
         classes: trust.classes.iter().map(class).collect(),
         not_modelled: trust.not_modelled.clone(),
     })
+}
+
+fn verdict(claim: &ClaimRecord) -> &'static str {
+    match (claim.holds, claim.undecided) {
+        (_, true) => "Not known",
+        (true, _) => "Trusted",
+        (false, _) => "Not trusted",
+    }
 }
 
 fn measures(trust: &TrustRecord) -> Vec<(&'static str, String)> {

@@ -35,10 +35,21 @@ pub(crate) struct Kind {
     pub(crate) rejection: Option<Rejection>,
     /// The rule that laid it out.
     pub(crate) rule: LayoutRule,
+    /// Why it does not lie on machines as its source says.
+    pub(crate) misfit: Option<Misfit>,
     /// Whether what its jobs require of machines is left out, as no machines on which they fit have it.
     pub(crate) drops_requirements: bool,
     /// Whether its chunks are nodes that the source states, or whole machines, and there are so many.
     pub(crate) is_by_nodes: bool,
+}
+
+/// Why jobs do not lie on machines as their source says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// No machine that they may use has so much as they need on one node.
+    Node,
+    /// Some machine has, but there are too few.
+    Together,
 }
 
 impl Kind {

@@ -2,7 +2,7 @@
 
 use evenhand_model::Amount;
 
-use super::kind::{Kind, copies, fits};
+use super::kind::{Kind, Misfit, copies, fits};
 use super::layout::{Layout, LayoutRule};
 use super::placement::{Placement, Scores};
 use super::prepared_jobs::Rejection;
@@ -53,10 +53,12 @@ impl Site {
             licences: Vec::new(),
             rejection: None,
             rule,
+            misfit: None,
             is_by_nodes: false,
             drops_requirements: false,
         };
-        let is_exclusive = layout == Layout::Auto && required.is_some_and(|required| required.whole_machines);
+        let is_exclusive =
+            !self.are_whole && layout == Layout::Auto && required.is_some_and(|required| required.whole_machines);
         kind.rejection = match rules.and_then(|q| exceeded_limit(q, &kind.chunk)) {
             Some(limit) => Some(limit),
             None if is_exclusive => match self.exclusive_machines(&mut kind, source.nodes.unwrap_or(1)) {
@@ -86,6 +88,9 @@ impl Site {
 
     /// Lays a job out. Returns why it can never run, if so.
     fn lay_out(&self, kind: &mut Kind, source: SourceLayout<'_>, layout: Layout) -> Option<Rejection> {
+        if self.are_whole {
+            return self.lay_out_on_whole_machines(kind);
+        }
         let whole = self.cpu.filter(|_| !self.is_pool).map(|(r, step)| (kind.chunk[r], step));
         // Jobs of a fraction of a processor are never split.
         let cpus = match whole {
@@ -95,17 +100,19 @@ impl Site {
         if !source.sizes.is_empty() && self.lay_out_unevenly(kind, source.sizes) {
             return None;
         }
-        let nodes = source.nodes;
+        if source.nodes.is_some_and(|nodes| self.lay_out_on_nodes(kind, u64::from(nodes).min(cpus), cpus)) {
+            return None;
+        }
+        kind.misfit = source.largest_part(&kind.chunk, cpus).map(|part| {
+            let is_held = kind.groups.iter().any(|&g| fits(&part, &self.groups[usize::from(g)].has));
+            if is_held { Misfit::Together } else { Misfit::Node }
+        });
         let one = (LayoutRule::Single, 1);
         let tries: Vec<(LayoutRule, u64)> = match layout {
             _ if self.is_pool => vec![(LayoutRule::Pool, 1)],
-            Layout::Auto => {
-                let stated = nodes.map(|n| (LayoutRule::Source, u64::from(n).min(cpus)));
-                stated.into_iter().chain([one, (LayoutRule::Packed, cpus)]).collect()
-            }
+            Layout::Auto | Layout::Whole => vec![one, (LayoutRule::Packed, cpus)],
             Layout::Single => vec![one],
             Layout::Packed => vec![(LayoutRule::Packed, cpus)],
-            Layout::Whole => return self.whole_machines(kind),
             Layout::Chunks(size) => vec![(LayoutRule::Chunks, cpus.div_ceil(u64::from(size.get())))],
         };
         let can_split = tries.iter().any(|(_, parts)| *parts > 1);
@@ -119,13 +126,46 @@ impl Site {
                 }
                 _ => (parts_of(&kind.chunk, 1, parts), None),
             };
+            let rule = if kind.misfit.is_some() { LayoutRule::Otherwise } else { rule };
             let laid_out = Kind { chunk, last, copies: parts as u32, rule, ..kind.clone() };
             if self.holds(&laid_out) >= u128::from(parts) {
                 *kind = laid_out;
                 return None;
             }
         }
+        kind.misfit = None;
         Some(self.rejection(kind, can_split))
+    }
+
+    /// Lays a job of so many processors out on so many nodes, as evenly as whole processors allow: 17 on 2 are 9 and 8. Of
+    /// all else nodes have equal parts. Whether the empty machines hold that.
+    fn lay_out_on_nodes(&self, kind: &mut Kind, nodes: u64, cpus: u64) -> bool {
+        let Some(copies) = u32::try_from(nodes).ok().filter(|nodes| *nodes > 0) else { return false };
+        let chunk = parts_of(&kind.chunk, 1, nodes);
+        let larger = (cpus % nodes) as u32;
+        let Some((r, step)) = self.cpu.filter(|_| larger > 0 && !self.has_equal_parts) else {
+            return self.lay_out_evenly(kind, Kind { chunk, copies, ..kind.clone() });
+        };
+        let with = |cpus: u64| {
+            let mut chunk = chunk.clone();
+            chunk[r] = cpus * step;
+            chunk
+        };
+        let (chunk, smaller) = (with(cpus / nodes + 1), with(cpus / nodes));
+        match copies - larger {
+            // One smaller chunk is the last, about which more can be inferred than about chunks of any sizes.
+            1 => self.lay_out_evenly(kind, Kind { chunk, last: Some(smaller), copies, ..kind.clone() }),
+            others => self.lay_out_unevenly(kind, &[(larger, chunk), (others, smaller)]),
+        }
+    }
+
+    /// Lays a job out so as its source says; whether the empty machines hold that.
+    fn lay_out_evenly(&self, kind: &mut Kind, laid_out: Kind) -> bool {
+        let is_held = self.holds(&laid_out) >= u128::from(laid_out.copies);
+        if is_held {
+            *kind = Kind { rule: LayoutRule::Source, ..laid_out };
+        }
+        is_held
     }
 
     /// Lays a job out in chunks of these sizes; whether the empty machines hold them, put there first fit.
@@ -153,23 +193,56 @@ impl Site {
         fits
     }
 
-    /// Lays a job out on whole machines of the first kind that has enough of them.
-    fn whole_machines(&self, kind: &mut Kind) -> Option<Rejection> {
-        for &g in &kind.groups {
-            let group = &self.groups[usize::from(g)];
-            let needed = kind.chunk.iter().zip(&group.has).map(|(demand, has)| match (demand, has) {
-                (0, _) => Some(1),
-                (_, 0) => None,
-                (demand, has) => Some(demand.div_ceil(*has)),
-            });
-            let machines = needed.collect::<Option<Vec<u64>>>().and_then(|n| n.into_iter().max());
-            if let Some(machines) = machines.filter(|n| *n <= u64::from(group.count)) {
-                kind.chunk.clone_from(&group.has);
-                (kind.copies, kind.rule, kind.groups) = (machines as u32, LayoutRule::Whole, vec![g]);
-                return None;
+    /// Lays a job out on whole machines: of each machine and of those that count for at least as much, so many as have enough
+    /// whichever they are. Among these ways it takes the one that is the least part of the machines that it may use then.
+    fn lay_out_on_whole_machines(&self, kind: &mut Kind) -> Option<Rejection> {
+        let needed = |g: u16| {
+            let amounts = kind.chunk.iter().zip(self.whole_machine(g));
+            let each = amounts.filter(|(demand, _)| **demand > 0);
+            each.map(|(demand, has)| (*has > 0).then(|| demand.div_ceil(*has)))
+                .try_fold(1, |most, n| Some(most.max(n?)))
+        };
+        let mut kinds: Vec<(u64, u16)> = kind.groups.iter().filter_map(|&g| Some((needed(g)?, g))).collect();
+        kinds.sort_unstable();
+        // Machines needed, and how many there are.
+        let mut best: Option<(u64, u64, usize)> = None;
+        for to in (1..=kinds.len()).filter(|&to| kinds.get(to).is_none_or(|(n, _)| *n > kinds[to - 1].0)) {
+            let groups: Vec<u16> = kinds[..to].iter().map(|(_, g)| *g).collect();
+            let there: u64 = groups.iter().map(|&g| u64::from(self.groups[usize::from(g)].count)).sum();
+            let Some(machines) = self.machines_that_have(&kind.chunk, &groups) else { continue };
+            let part = |machines: u64, there: u64| u128::from(machines) * u128::from(there);
+            let is_less = best.is_none_or(|(n, of, _)| (part(machines, of), machines) < (part(n, there), n));
+            if is_less {
+                best = Some((machines, there, to));
             }
         }
-        Some(self.rejection(kind, true))
+        let Some((machines, _, to)) = best else { return Some(self.rejection(kind, true)) };
+        kind.groups = kinds[..to].iter().map(|(_, g)| *g).collect();
+        kind.groups.sort_unstable();
+        kind.chunk.fill(1);
+        (kind.copies, kind.rule) = (machines as u32, LayoutRule::Whole);
+        None
+    }
+
+    /// Returns how many of the machines of some groups have enough of every resource, whichever they are; `None` if not even
+    /// all of them have.
+    fn machines_that_have(&self, demand: &[u64], groups: &[u16]) -> Option<u64> {
+        let of = |(r, &demand): (usize, &u64)| {
+            let has = |g: &u16| (self.whole_machine(*g)[r], u64::from(self.groups[usize::from(*g)].count));
+            let mut each: Vec<(u64, u64)> = groups.iter().map(has).collect();
+            each.sort_unstable();
+            let (mut machines, mut lacking) = (0, demand);
+            for (amount, count) in each {
+                if lacking == 0 {
+                    break;
+                }
+                let taken = if amount == 0 { count } else { lacking.div_ceil(amount).min(count) };
+                machines += taken;
+                lacking = lacking.saturating_sub(amount.saturating_mul(taken));
+            }
+            (lacking == 0).then_some(machines)
+        };
+        demand.iter().enumerate().map(of).try_fold(1, |most, machines| Some(most.max(machines?)))
     }
 
     /// Lays a job out on so many whole machines of the first kind on which it fits so; whether there is one.
@@ -195,12 +268,12 @@ impl Site {
 
     /// Returns why no machines hold a job.
     fn rejection(&self, kind: &Kind, can_split: bool) -> Rejection {
-        let groups = || kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
+        let groups = || kind.groups.iter().map(|&g| (self.groups[usize::from(g)].count, self.whole_machine(g)));
         let largest = |r: usize| -> u128 {
             if can_split {
-                groups().map(|g| u128::from(g.count) * u128::from(g.has[r])).sum()
+                groups().map(|(count, has)| u128::from(count) * u128::from(has[r])).sum()
             } else {
-                groups().map(|g| u128::from(g.has[r])).max().unwrap_or(0)
+                groups().map(|(_, has)| u128::from(has[r])).max().unwrap_or(0)
             }
         };
         let not_fitting = (0..kind.chunk.len()).find(|&r| u128::from(kind.chunk[r]) > largest(r));
@@ -225,6 +298,14 @@ pub(super) struct SourceLayout<'a> {
     pub(super) nodes: Option<u32>,
     /// Sizes of chunks where there are several, largest first: how many, and what each holds.
     pub(super) sizes: &'a [(u32, Vec<u64>)],
+}
+
+impl SourceLayout<'_> {
+    /// What the largest part of a job on a node holds; `None` if the source does not say how the job lies.
+    fn largest_part(&self, demand: &[u64], cpus: u64) -> Option<Vec<u64>> {
+        let stated = self.sizes.first().map(|(_, chunk)| chunk.clone());
+        stated.or_else(|| self.nodes.map(|nodes| parts_of(demand, 1, u64::from(nodes).min(cpus))))
+    }
 }
 
 /// Returns `times` of `parts` equal parts of a demand, rounded up to whole steps.

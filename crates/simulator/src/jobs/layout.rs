@@ -15,7 +15,7 @@ pub enum Layout {
     Single,
     /// Each job is single processors.
     Packed,
-    /// Each job has whole machines of one kind: the first kind that has enough of them.
+    /// Each job has whole machines; for a site of [`Site::whole_machines`](crate::Site::whole_machines).
     Whole,
     /// Chunks of so many processors.
     Chunks(NonZeroU32),
@@ -68,6 +68,8 @@ pub enum LayoutRule {
     Exclusive,
     /// Chunks of a given number of processors.
     Chunks,
+    /// Otherwise than the source says, since no machines hold that: in one chunk, or in single processors.
+    Otherwise,
     /// On no machines, but in a pool.
     Pool,
 }
@@ -82,6 +84,7 @@ impl LayoutRule {
             LayoutRule::Whole => "whole",
             LayoutRule::Exclusive => "exclusive",
             LayoutRule::Chunks => "chunk",
+            LayoutRule::Otherwise => "otherwise",
             LayoutRule::Pool => "pool",
         }
     }

@@ -431,6 +431,7 @@ mod tests {
             licences: Vec::new(),
             rejection: None,
             rule: LayoutRule::Packed,
+            misfit: None,
             drops_requirements: false,
             is_by_nodes: false,
         }

@@ -54,7 +54,6 @@ pub use planned_settings::{
     ReservedStart,
 };
 pub use prepared_jobs::{Jobs, Rejection};
-pub(crate) use site::Group;
 pub use site::{Site, SiteError};
 pub use slurm::{Activity, PreemptType, Preemptions, SlurmOptions, SlurmResults};
 
@@ -213,7 +212,8 @@ impl MachineResults {
             let numbers = group.first as usize..(group.first + group.count) as usize;
             let held: u128 = numbers.map(|m| self.busy[m * width + r]).sum();
             let there = group.has[r] as f64 * f64::from(group.count);
-            (group.has[r] > 0).then(|| if span == Span::ZERO { 0.0 } else { held as f64 / there / span.nanos() as f64 })
+            let is_there = site.whole_machine(site.group_of(group.first) as u16)[r] > 0;
+            is_there.then(|| if span == Span::ZERO { 0.0 } else { held as f64 / there / span.nanos() as f64 })
         };
         site.groups.iter().map(|group| (0..width).map(|r| of(group, r)).collect()).collect()
     }

@@ -6,7 +6,7 @@ use evenhand_model::{Chunk, Detail, Resource, Span, Time, Workload, queue_names,
 use evenhand_policies::{Job, LogPlace};
 
 use super::job_limits::{JobLimits, beyond_submit_limits};
-use super::kind::Kind;
+use super::kind::{Kind, Misfit};
 use super::lay_out::{Asked, SourceLayout};
 use super::layout::{Layout, LayoutRule};
 use super::queue_choices::QueueChoices;
@@ -66,13 +66,18 @@ pub struct Jobs {
     pub dropped_requirements: u64,
     /// Rows that may run on the machines of several queues, because they name them.
     pub several_queues: u64,
+    /// Rows that need more on a node than any machine has that they may use: they lie otherwise than their source says.
+    pub larger_than_nodes: u64,
+    /// The same of rows of which each part fits on some machine, but there are too few.
+    pub more_than_nodes: u64,
 }
 
 impl Jobs {
     /// Prepares the jobs of `workload`, in which every row is one job.
     ///
-    /// `layout` determines the chunks. The resources of a job go along in equal parts, rounded up to whole steps. On a
-    /// pool nothing is ever split.
+    /// `layout` determines the chunks. The resources of a job go along in proportion to its processors, rounded up to whole
+    /// steps. On a pool nothing is ever split. On a site of whole machines jobs have these, and on no other: there
+    /// [`Layout::Whole`] is as [`Layout::Auto`] for jobs whose source says nothing.
     pub fn new(workload: &Workload, site: &Site, layout: Layout) -> Jobs {
         let columns = workload.columns();
         let choices = QueueChoices::new(workload, site);
@@ -85,6 +90,7 @@ impl Jobs {
             priorities.iter().position(|p| *p == priority).unwrap_or(0).min(254) as u8
         };
         let width = choices.len();
+        let is_by_source = layout == Layout::Auto && !site.is_pool && !site.are_whole;
         // Kinds of jobs whose source states no nodes by demand and queue; all others by nodes as well.
         let mut ids = vec![u32::MAX; workload.demands().len() * width];
         let mut ids_by_nodes: HashMap<KindKey, u32> = HashMap::new();
@@ -108,6 +114,8 @@ impl Jobs {
             unknown_licences: 0,
             dropped_requirements: 0,
             several_queues: 0,
+            larger_than_nodes: 0,
+            more_than_nodes: 0,
         };
         for row in 0..workload.len() {
             let (choice, queues) = choices.of(workload, row);
@@ -115,9 +123,9 @@ impl Jobs {
             let demand = columns.demand[row];
             let place = demand.index() * width + choice;
             jobs.several_queues += u64::from(queues.len() > 1);
-            let nodes = workload.nodes(row).filter(|_| layout == Layout::Auto && !site.is_pool);
+            let nodes = workload.nodes(row).filter(|_| is_by_source);
             let required = workload.detail_id(Detail::Requires, row).filter(|_| !site.is_pool);
-            let sizes = workload.detail_id(Detail::Chunks, row).filter(|_| layout == Layout::Auto && !site.is_pool);
+            let sizes = workload.detail_id(Detail::Chunks, row).filter(|_| is_by_source);
             let licences = jobs.limits.licences.text_of(workload, row);
             let id = match (nodes, required, sizes, licences) {
                 (None, None, None, None) => &mut ids[place],
@@ -140,6 +148,8 @@ impl Jobs {
             let kind = &jobs.kinds[*id as usize];
             jobs.unknown_requirements += u64::from(required.is_some_and(|required| required.has_unknown));
             jobs.dropped_requirements += u64::from(kind.drops_requirements);
+            jobs.larger_than_nodes += u64::from(kind.misfit == Some(Misfit::Node));
+            jobs.more_than_nodes += u64::from(kind.misfit == Some(Misfit::Together));
             // A request of zero means that none was recorded.
             let asked = workload.requested(row).map_or(0, Span::nanos);
             let ran = columns.duration[row].nanos();

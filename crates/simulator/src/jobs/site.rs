@@ -18,7 +18,7 @@ pub(crate) struct Group {
     pub(crate) first: u32,
     /// How many there are.
     pub(crate) count: u32,
-    /// Amounts on each machine, in steps.
+    /// Amounts on each machine, in steps; 1 of each resource where jobs have whole machines.
     pub(crate) has: Vec<u64>,
     /// How fast they are, as a fraction.
     pub(crate) speed: (u64, u64),
@@ -115,6 +115,12 @@ pub struct Site {
     pub(crate) cpu: Option<(usize, u64)>,
     /// A pool is one bag: nothing is ever split.
     pub(crate) is_pool: bool,
+    /// Whether jobs have whole machines.
+    pub(crate) are_whole: bool,
+    /// Whether jobs have equal parts of processors on their nodes, rounded up.
+    pub(crate) has_equal_parts: bool,
+    /// By group: what each machine has, where jobs have whole machines.
+    whole: Vec<Vec<u64>>,
 }
 
 /// Why machines do not go with a workload.
@@ -182,6 +188,9 @@ impl Site {
             total: capacity.clone(),
             cpu: None,
             is_pool: true,
+            are_whole: false,
+            has_equal_parts: false,
+            whole: Vec::new(),
         }
     }
 
@@ -318,7 +327,36 @@ impl Site {
             total,
             cpu,
             is_pool: false,
+            are_whole: false,
+            has_equal_parts: false,
+            whole: Vec::new(),
         })
+    }
+
+    /// The same site, for Slurm's scheduler, in which jobs have equal parts of processors on their nodes: 17 on 2 count as 18.
+    pub fn with_equal_parts(self) -> Site {
+        Site { has_equal_parts: true, ..self }
+    }
+
+    /// The same machines, each of which one job at a time has as a whole.
+    ///
+    /// Then a machine is taken or free, and nothing else counts while jobs run. So it is 1 of each resource, and a chunk takes
+    /// all of it, whatever machine it lies on; what machines have is only needed to lay jobs out.
+    ///
+    /// # Errors
+    /// As [`Site::machines`].
+    pub fn whole_machines(cluster: &Cluster, resources: &[Resource]) -> Result<Site, SiteError> {
+        let mut site = Site::machines(cluster, resources)?;
+        let ones = |group: &mut Group| std::mem::replace(&mut group.has, vec![1; resources.len()]);
+        site.whole = site.groups.iter_mut().map(ones).collect();
+        site.are_whole = true;
+        Ok(site)
+    }
+
+    /// What a machine of a group has, in steps.
+    pub(crate) fn whole_machine(&self, group: u16) -> &[u64] {
+        let group = usize::from(group);
+        self.whole.get(group).unwrap_or(&self.groups[group].has)
     }
 
     /// Returns the total capacity, which policies divide by.

@@ -98,7 +98,10 @@ fn site(world: &World, w: &Workload) -> Site {
         licences: ["first", "second"].map(String::from).into_iter().zip(world.licences).map(licence).collect(),
         ..Cluster::default()
     };
-    Site::machines(&cluster, w.resources()).unwrap()
+    match world.layout {
+        Layout::Whole => Site::whole_machines(&cluster, w.resources()).unwrap(),
+        _ => Site::machines(&cluster, w.resources()).unwrap(),
+    }
 }
 
 fn run(world: &World) -> (Workload, Simulated) {
@@ -215,6 +218,7 @@ fn world(backfill: Backfill) -> impl Strategy<Value = World> {
         Layout::Auto,
         Layout::Single,
         Layout::Packed,
+        Layout::Whole,
         "chunk=2".parse().unwrap(),
         "chunk=3".parse().unwrap(),
         "chunk=4".parse().unwrap(),
@@ -258,8 +262,8 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
     let jobs = with_licences(prop::collection::vec(job, 30..90).prop_map(in_order));
     let policy = prop::sample::select(vec!["fifo", "drf"]);
     let placement = prop::sample::select(PLACEMENTS.map(|p| p.1).to_vec());
-    let layout =
-        prop::sample::select(vec![Layout::Auto, Layout::Auto, "chunk=3".parse().unwrap(), "chunk=5".parse().unwrap()]);
+    let chunks = ["chunk=3", "chunk=5"].map(|layout| layout.parse().unwrap());
+    let layout = prop::sample::select(vec![Layout::Auto, Layout::Auto, Layout::Whole, chunks[0], chunks[1]]);
     (jobs, prop::collection::vec(machines, 1..3), policy, placement, layout).prop_map(
         move |((jobs, licences), machines, policy, placement, layout)| World {
             machines,
@@ -363,6 +367,7 @@ proptest! {
         if world.backfill == Backfill::Easy {
             // Where the chunks of such a head fit is found anew at each event, and more free capacity may be worse.
             world.jobs.iter_mut().for_each(|job| job.sizes.clear());
+            world.jobs.iter_mut().for_each(|job| job.nodes = job.nodes.map(|nodes| nodes.min(2)));
             // Nor does it reserve licences.
             world.jobs.iter_mut().for_each(|job| job.licences = [0, 0]);
         }

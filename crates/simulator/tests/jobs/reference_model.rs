@@ -60,6 +60,12 @@ pub(crate) struct World {
     pub(crate) layout: Layout,
 }
 
+impl World {
+    fn is_whole(&self) -> bool {
+        self.layout == Layout::Whole && !self.is_pool
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Runs {
     job: usize,
@@ -94,8 +100,8 @@ pub(crate) struct ReferenceModel<'a> {
     group: Vec<usize>,
     /// Whether what a job requires of machines is left out.
     without: Vec<bool>,
-    /// The only group that a job with whole machines uses.
-    only: Vec<Option<usize>>,
+    /// The only groups that a job with whole machines uses.
+    only: Vec<Option<Vec<usize>>>,
     found: Found,
     running: Vec<Runs>,
     waiting: Vec<usize>,
@@ -122,7 +128,8 @@ impl<'a> ReferenceModel<'a> {
         let nothing = || vec![None; n];
         let mut reference = ReferenceModel {
             world,
-            has: machines.iter().map(|m| m.has).collect(),
+            // Of whole machines nothing counts but whether they are free.
+            has: machines.iter().map(|m| if world.is_whole() { [1, 1] } else { m.has }).collect(),
             speed: machines.iter().map(|m| m.speed).collect(),
             properties: machines.iter().map(|m| m.properties.clone()).collect(),
             chunk: world.jobs.iter().map(|j| j.amounts).collect(),
@@ -197,7 +204,7 @@ impl<'a> ReferenceModel<'a> {
         let required = |m: &usize| {
             self.without[i] || self.world.is_pool || self.world.jobs[i].requires.iter().all(|word| self.may(*m, word))
         };
-        let only = |m: &usize| self.only[i].is_none_or(|group| self.group[*m] == group);
+        let only = |m: &usize| self.only[i].as_ref().is_none_or(|groups| groups.contains(&self.group[*m]));
         (0..self.has.len()).filter(is_in_queue).filter(required).filter(only).collect()
     }
 
@@ -237,6 +244,34 @@ impl<'a> ReferenceModel<'a> {
         }
     }
 
+    /// How many whole machines a job has, and of which groups: of any kind of machine and those of which no more are needed, so
+    /// many as have enough whichever they are; among these the least part of the machines that it may use then.
+    fn whole_machines(&self, i: usize, allowed: &[usize]) -> Option<(usize, Vec<usize>)> {
+        let demand = self.world.jobs[i].amounts;
+        let has = |m: usize| self.world.machines[self.group[m]].has;
+        let needed = |m: usize| (0..2).map(|r| demand[r].div_ceil(has(m)[r])).max();
+        let mut ways = Vec::new();
+        for &weakest in allowed {
+            let usable: Vec<usize> = allowed.iter().copied().filter(|&m| needed(m) <= needed(weakest)).collect();
+            let suffice = |n: &usize| {
+                (0..2).all(|r| {
+                    let mut each: Vec<u64> = usable.iter().map(|&m| has(m)[r]).collect();
+                    each.sort_unstable();
+                    each[..*n].iter().sum::<u64>() >= demand[r]
+                })
+            };
+            if let Some(n) = (1..=usable.len()).find(suffice) {
+                ways.push((n, usable));
+            }
+        }
+        ways.sort_by_key(|(n, _)| *n);
+        // The first of the least: the one with fewer machines.
+        let best = ways.into_iter().min_by(|(n, a), (m, b)| (n * b.len()).cmp(&(m * a.len())))?;
+        let mut groups: Vec<usize> = best.1.iter().map(|&m| self.group[m]).collect();
+        groups.dedup();
+        Some((best.0, groups))
+    }
+
     fn split(&mut self, i: usize) -> Option<Rejection> {
         let job = &self.world.jobs[i];
         let stated = self.stated_parts(i);
@@ -257,9 +292,10 @@ impl<'a> ReferenceModel<'a> {
             Layout::Single => vec![1],
             Layout::Packed => vec![cpus],
             Layout::Chunks(size) => vec![cpus.div_ceil(u64::from(size.get()))],
-            Layout::Whole => panic!("whole machines have a test of their own"),
+            Layout::Whole => vec![],
         };
-        let can_split = tries.iter().any(|parts| *parts > 1);
+        let is_whole = self.world.is_whole();
+        let can_split = is_whole || tries.iter().any(|parts| *parts > 1);
         let is_auto = self.world.layout == Layout::Auto && !self.world.is_pool;
         if is_auto && job.requires.contains(&"#excl") && !self.without[i] {
             let nodes = stated.unwrap_or(1);
@@ -271,9 +307,13 @@ impl<'a> ReferenceModel<'a> {
             });
             if let Some(group) = group {
                 (self.chunk[i], self.chunks[i], self.only[i]) =
-                    (self.world.machines[group].has, nodes as usize, Some(group));
+                    (self.world.machines[group].has, nodes as usize, Some(vec![group]));
                 splits = true;
             }
+        }
+        if is_whole && let Some((machines, groups)) = self.whole_machines(i, &allowed) {
+            (self.chunk[i], self.chunks[i], self.only[i]) = ([1, 1], machines, Some(groups));
+            splits = true;
         }
         let mut sizes: Vec<[u64; 2]> =
             job.sizes.iter().flat_map(|(count, chunk)| vec![*chunk; *count as usize]).collect();
@@ -281,6 +321,23 @@ impl<'a> ReferenceModel<'a> {
         if !splits && is_auto && sizes.first() != sizes.last() && self.fit_on_empty(i, &sizes) {
             (self.chunks[i], self.uneven[i]) = (sizes.len(), sizes);
             splits = true;
+        }
+        if let Some(nodes) = stated.filter(|_| is_auto && !splits) {
+            // As evenly as whole processors allow.
+            let nodes = u64::from(nodes).min(cpus);
+            let each = (0..nodes).map(|k| cpus / nodes + u64::from(k < cpus % nodes));
+            let parts: Vec<[u64; 2]> = each.map(|n| [n, job.amounts[1].div_ceil(nodes)]).collect();
+            if parts.first() != parts.last() && self.fit_on_empty(i, &parts) {
+                self.chunks[i] = parts.len();
+                match parts.as_slice() {
+                    [first, .., before, last] if first == before => {
+                        (self.chunk[i], self.last[i]) = (*first, Some(*last))
+                    }
+                    [first, last] => (self.chunk[i], self.last[i]) = (*first, Some(*last)),
+                    _ => self.uneven[i] = parts,
+                }
+                splits = true;
+            }
         }
         for parts in tries.into_iter().filter(|_| !splits).collect::<Vec<_>>() {
             let chunk = match self.world.layout {
@@ -313,7 +370,7 @@ impl<'a> ReferenceModel<'a> {
         }
         if !splits {
             let kinds_not_fitting = (0..2).find(|&r| {
-                let each = allowed.iter().map(|&m| self.has[m][r]);
+                let each = allowed.iter().map(|&m| self.world.machines[self.group[m]].has[r]);
                 job.amounts[r] > if can_split { each.sum() } else { each.max().unwrap_or(0) }
             });
             return Some(kinds_not_fitting.map_or(Rejection::Together, |r| Rejection::Resource(r as u8)));
@@ -502,7 +559,8 @@ impl<'a> ReferenceModel<'a> {
         if self.world.policy == "fifo" {
             return u128::from(job.submit);
         }
-        let total = |r: usize| u128::from(self.has.iter().map(|h| h[r]).sum::<u64>());
+        let has = |machine: usize, r: usize| self.world.machines[self.group[machine]].has[r];
+        let total = |r: usize| u128::from((0..self.has.len()).map(|machine| has(machine, r)).sum::<u64>());
         let held = |r: usize| -> u128 {
             let own = self.running.iter().filter(|x| self.world.jobs[x.job].user == job.user);
             own.map(|x| u128::from(self.world.jobs[x.job].amounts[r])).sum()

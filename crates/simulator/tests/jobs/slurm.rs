@@ -180,7 +180,7 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
         reservations: world.reservations.iter().enumerate().map(closure).collect(),
         outages: world.outages.iter().enumerate().map(closure).collect(),
     };
-    Site::machines(&cluster, w.resources()).unwrap()
+    Site::machines(&cluster, w.resources()).unwrap().with_equal_parts()
 }
 
 pub(crate) fn run(world: &SlurmWorld) -> Simulated {

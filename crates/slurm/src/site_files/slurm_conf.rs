@@ -232,6 +232,7 @@ fn partition(name: &Setting, statement: &Statement) -> Result<Partition, SiteFil
             .is_some_and(|t| t.eq_ignore_ascii_case("EXCLUSIVE")),
         grace_time: whole(statement, "GraceTime")?.unwrap_or(0),
         qos: text("QOS").filter(|name| name != "N/A"),
+        line: 0,
     })
 }
 

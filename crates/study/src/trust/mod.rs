@@ -32,6 +32,9 @@ const SAME_ORDER: f64 = 0.8;
 /// From this rank correlation on, mostly the same users wait long.
 const SIMILAR_ORDER: f64 = 0.5;
 
+/// Of fewer users an order says nothing: two are in the same order in half of all cases.
+const FEWEST_USERS: u64 = 5;
+
 /// The agreement of one simulated run with the log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrustRecord {
@@ -41,6 +44,9 @@ pub struct TrustRecord {
     pub run: String,
     /// The number of jobs that started in both.
     pub jobs: u64,
+    /// The number of their users.
+    #[serde(default)]
+    pub users: u64,
     /// Their mean wait in the log, in seconds.
     pub logged_mean_wait_s: f64,
     /// Their mean wait in the simulation, in seconds.
@@ -102,6 +108,9 @@ pub struct ClaimRecord {
     pub holds: bool,
     /// The number that decides, and its margin.
     pub because: String,
+    /// Whether the log does not suffice to tell; then it does not hold.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
 }
 
 /// One job in both schedules; times in nanoseconds.
@@ -160,6 +169,7 @@ pub(crate) fn trust(
     };
     let mut record = TrustRecord {
         jobs: pairs.len() as u64,
+        users: by_user.len() as u64,
         logged_mean_wait_s,
         mean_wait_s,
         mean_wait_ratio: (logged_mean_wait_s > 0.0).then(|| mean_wait_s / logged_mean_wait_s),
@@ -244,18 +254,29 @@ impl TrustRecord {
     fn judge(&mut self) {
         let same_size = self.mean_wait_ratio.is_some_and(|r| (1.0 / SIZE_MARGIN..=SIZE_MARGIN).contains(&r));
         let same_use = self.utilization_error <= UTILIZATION_MARGIN;
-        let order = self.users_wait_rank_correlation.unwrap_or(0.0);
+        let order = match (self.users, self.users_wait_rank_correlation) {
+            (users @ ..FEWEST_USERS, _) => Err(format!("too few users to tell ({users}; from {FEWEST_USERS} on)")),
+            (_, None) => Err("the users' mean waits are all the same, so there is no order to compare".to_string()),
+            (_, Some(order)) => Ok(order),
+        };
         let ratio = self.mean_wait_ratio.map_or("no job waits in the log".to_string(), |r| {
             format!("the simulated mean wait is {r:.2} times the logged one; trusted from 0.80 to 1.25")
         });
-        let claim = |claim: &str, holds: bool, because: String| ClaimRecord { claim: claim.into(), holds, because };
+        let claim = |claim: &str, holds: bool, because: String| ClaimRecord {
+            claim: claim.into(),
+            holds,
+            because,
+            undecided: false,
+        };
+        let which = match &order {
+            Ok(order) => format!("the rank correlation of the users' mean waits is {order:.2}; trusted from 0.80"),
+            Err(why) => why.clone(),
+        };
+        let is_from = |least: f64| order.as_ref().is_ok_and(|order| *order >= least);
+        let (is_same_order, is_similar_order) = (is_from(SAME_ORDER), is_from(SIMILAR_ORDER));
         self.claims = vec![
             claim("how long jobs wait", same_size, ratio),
-            claim(
-                "which users wait long",
-                order >= SAME_ORDER,
-                format!("the rank correlation of the users' mean waits is {order:.2}; trusted from 0.80"),
-            ),
+            ClaimRecord { undecided: order.is_err(), ..claim("which users wait long", is_same_order, which) },
             claim(
                 "how much of the machine is used, and when",
                 same_use,
@@ -265,11 +286,18 @@ impl TrustRecord {
                 ),
             ),
         ];
-        self.verdict = match (same_size && order >= SAME_ORDER, order >= SIMILAR_ORDER) {
-            (true, _) if same_use => "Direction and size can be trusted.",
-            (true, _) => "Direction and size of waits can be trusted, utilisation over time not.",
-            (false, true) => "Direction can be trusted, size not.",
-            (false, false) => "Neither direction nor size can be trusted.",
+        self.verdict = match (&order, same_size && is_same_order, is_similar_order) {
+            (Err(_), ..) if self.users < FEWEST_USERS && same_size => {
+                "Size of waits can be trusted; too few users to tell about direction."
+            }
+            (Err(_), ..) if self.users < FEWEST_USERS => {
+                "Size cannot be trusted; too few users to tell about direction."
+            }
+            (Err(_), ..) if same_size => "Size of waits can be trusted; about direction nothing can be told.",
+            (_, true, _) if same_use => "Direction and size can be trusted.",
+            (_, true, _) => "Direction and size of waits can be trusted, utilisation over time not.",
+            (_, false, true) => "Direction can be trusted, size not.",
+            (_, false, false) => "Neither direction nor size can be trusted.",
         }
         .to_string();
     }
@@ -296,7 +324,14 @@ mod tests {
         b.finish().unwrap()
     }
 
+    /// Judged as if there were users enough.
     fn compare(logged: [u64; 4], simulated: [u64; 4]) -> TrustRecord {
+        let mut record = TrustRecord { users: FEWEST_USERS, ..compare_two_users(logged, simulated) };
+        record.judge();
+        record
+    }
+
+    fn compare_two_users(logged: [u64; 4], simulated: [u64; 4]) -> TrustRecord {
         let w = log(logged);
         let capacity = Capacity::new(w.resources(), vec![Rational::ONE]).unwrap();
         let as_logged = crate::logged::as_logged(&w);
@@ -353,5 +388,20 @@ mod tests {
         let trust = compare([0, 100, 200, 300], [200, 300, 2, 102]);
         assert_eq!(trust.users_wait_rank_correlation, Some(-1.0));
         assert_eq!(trust.verdict, "Neither direction nor size can be trusted.");
+    }
+
+    #[test]
+    fn the_order_of_few_users_or_of_equal_waits_is_not_judged() {
+        let order =
+            |trust: &TrustRecord| (trust.claims[1].undecided, trust.claims[1].holds, trust.claims[1].because.clone());
+        let few = compare_two_users([0, 100, 200, 300], [0, 100, 200, 300]);
+        assert_eq!(order(&few), (true, false, "too few users to tell (2; from 5 on)".into()));
+        assert_eq!(few.verdict, "Size of waits can be trusted; too few users to tell about direction.");
+        let far = compare_two_users([0, 1100, 1200, 1300], [0, 100, 200, 300]);
+        assert_eq!(far.verdict, "Size cannot be trusted; too few users to tell about direction.");
+        // The logged waits of both users are the same on average.
+        let equal = compare([0, 101, 2, 103], [0, 101, 202, 303]);
+        assert_eq!(equal.users_wait_rank_correlation, None);
+        assert!(order(&equal).0 && equal.claims[1].because.contains("all the same"), "{:?}", equal.claims);
     }
 }

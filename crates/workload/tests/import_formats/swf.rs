@@ -76,6 +76,24 @@ fn column_21_gives_the_number_of_nodes() {
 }
 
 #[test]
+fn the_queue_is_that_of_column_20_where_field_15_has_none() {
+    let relaxed = ImportOptions { relaxed: true, ..options(Format::Swf) };
+    let queue = |queue: &str, extra: &str| {
+        let log = format!("1 0 0 9 16 -1 1024 -1 -1 2000 1 1 1 1 {queue} 7 -1 -1 {extra}\n");
+        let found = import(&bytes(log.as_str()), &relaxed).unwrap();
+        let said = |what: &str| found.summary.assumptions.iter().any(|a| a.contains(what));
+        let told = (said("the name in column 20 is used"), said("the partition (field 16) is used"));
+        (found.workload.queue(0).map(str::to_string), told)
+    };
+    assert_eq!(queue("-1", "{5,6} q_2w 2:ppn=8"), (Some("q_2w".into()), (true, false)));
+    assert_eq!(queue("3", "{5,6} q_2w 2:ppn=8"), (Some("3".into()), (false, false)));
+    // Columns of another meaning, or without a name.
+    for extra in ["{5,6} q_2w", "{5,6} q_2w ?", "{5,6} -1 2:ppn=8", "{5,6} - 2:ppn=8"] {
+        assert_eq!(queue("-1", extra), (Some("7".into()), (false, true)), "{extra}");
+    }
+}
+
+#[test]
 fn columns_19_and_21_give_chunks_requirements_and_machines() {
     let options = ImportOptions { relaxed: true, swf_memory_per: MemoryPer::Node, ..options(Format::Swf) };
     let row = |spec: &str| format!("1 0 0 9 16 -1 1024 -1 -1 2000 1 1 1 1 1 1 -1 -1 {{n6,n5,n6}} q_2w {spec}\n");

@@ -225,6 +225,19 @@ fn public_traces_are_recognised_by_their_columns() {
         assert_eq!((found.summary.format, rows(&found)[0].as_str()), (format, first));
         assert_eq!(found.summary.dropped.iter().map(|(_, n)| n).sum::<u64>(), dropped_rows, "{format}");
     }
+    let eagle = "job_id,user,account,partition,qos,wallclock_req,nodes_req,processors_req,gpus_req,mem_req,submit_time,\
+        start_time,end_time,state\n\
+        1,u1,a1,short,high,3600,2,72,0,1000,1546332955000,1546332956000,1546332966000,TIMEOUT\n";
+    for (text, format, nodes, qos, outcome) in [
+        (eagle, Format::Eagle, 2, Some("high"), "limit"),
+        (helios, Format::Helios, 1, None, "completed"),
+        (acme, Format::Acme, 1, None, "completed"),
+    ] {
+        let found = read(Format::Auto, text);
+        let detail = |detail| found.workload.detail(detail, 0);
+        assert_eq!((found.summary.format, found.workload.nodes(0)), (format, Some(nodes)), "{format}");
+        assert_eq!((detail(Detail::Qos), detail(Detail::Outcome)), (qos, Some(outcome)), "{format}");
+    }
     let found = read(Format::Auto, in2p3);
     assert_eq!(rows(&found)[1], "100 110 10 - u2 atlas htc cpu=1 gpu=0");
     let outcomes: Vec<_> = (0..2).map(|job| found.workload.detail(Detail::Outcome, job)).collect();

@@ -89,7 +89,11 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         false => (site.qos.clone(), accounts.map(Accounts::limits)),
     };
     let qos = preemption_of_qos(&mut described.cluster, &site.qos, qos);
-    described.notes.iter().for_each(|note| console.note(note));
+    for note in &described.notes {
+        let path = if note.is_partition { &args.partitions } else { &args.nodes };
+        let place = path.as_ref().filter(|_| note.line > 0).map(|path| format!("{}:{}: ", path.display(), note.line));
+        console.note(&format!("{}{note}", place.unwrap_or_default()));
+    }
     let machines = described.cluster.machines();
     if machines == 0 {
         let problem = "no machine: give --slurm-conf with nodes and partitions, or --nodes and --partitions";

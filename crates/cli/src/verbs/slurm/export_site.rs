@@ -63,7 +63,7 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     console.note(&imported.summary.to_string());
     let options = ClusterOptions { with_features: true, ..cluster_options(&args.machines) };
     let mut described = cluster(&nodes, &partitions, &options);
-    described.notes.iter().for_each(|note| console.note(note));
+    described.notes.iter().for_each(|note| console.note(&note.to_string()));
     match parse_licences(configuration.get("Licenses").unwrap_or_default()) {
         Some(licences) => described.cluster.licences = licences,
         None => console.note("Licenses of this Slurm are not names with counts: jobs are not held back by licences."),

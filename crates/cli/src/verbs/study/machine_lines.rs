@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_study::record::{GroupRecord, RecordedMachinesRecord, RunRecord, StudyRecord};
+use evenhand_study::record::{RecordedMachinesRecord, RunRecord, StudyRecord, layout_rule_text};
 
 /// Formats a line for each run with machines: the utilization of each group; and for each capacity, why jobs were refused.
 pub(super) fn lines(record: &StudyRecord) -> String {
@@ -18,7 +18,7 @@ pub(super) fn lines(record: &StudyRecord) -> String {
         if !groups.is_empty() {
             lines.push(format!("{}, held of {groups}", run.id));
         }
-        lines.extend(idle_groups(run, &jobs.groups));
+        lines.extend(jobs.idle_machines.iter().map(|idle| format!("{}, warning: {idle}", run.id)));
         lines.extend(jobs.recorded_machines.map(|recorded| {
             let RecordedMachinesRecord { jobs, same, fewer, more, same_of_cpu_time } = recorded;
             format!(
@@ -83,36 +83,9 @@ fn never_started(run: &RunRecord, left: u64) -> String {
 /// Returns how many jobs each rule laid out, of a study on machines.
 fn layout_line(record: &StudyRecord) -> Option<String> {
     let on_machines = record.runs.iter().any(|run| run.jobs.as_ref().is_some_and(|jobs| !jobs.groups.is_empty()));
-    let rule = |rule: &str| match rule {
-        "source" => "as the source says",
-        "single" => "one chunk each",
-        "packed" => "single processors",
-        "whole" => "whole machines",
-        "exclusive" => "whole machines as required",
-        _ => "chunks",
-    };
     let parts = record.workload.layout.iter();
-    let parts: Vec<String> =
-        parts.map(|l| format!("{}: {} jobs, {:.0} CPU hours", rule(&l.rule), l.jobs, l.cpu_hours)).collect();
+    let parts: Vec<String> = parts
+        .map(|l| format!("{}: {} jobs, {:.0} CPU hours", layout_rule_text(&l.rule), l.jobs, l.cpu_hours))
+        .collect();
     on_machines.then(|| format!("layout: {}", parts.join("; ")))
-}
-
-/// A kind of machine counts as idle below this utilisation of every resource,
-const IDLE: f64 = 0.05;
-/// if another kind is used at least so much.
-const BUSY: f64 = 0.25;
-
-/// Returns a warning if jobs wait while a kind of machine lies idle.
-fn idle_groups(run: &RunRecord, groups: &[GroupRecord]) -> Option<String> {
-    let used = |group: &GroupRecord| group.utilization.values().copied().fold(0.0, f64::max);
-    let waits = run.mean_wait_s.is_some_and(|wait| wait > 0.0);
-    let idle: Vec<&str> = groups.iter().filter(|g| used(g) < IDLE).map(|g| g.name.as_str()).collect();
-    let busy = groups.iter().any(|g| used(g) >= BUSY);
-    (waits && busy && !idle.is_empty()).then(|| {
-        format!(
-            "{}, warning: {} stay idle while jobs wait; check which jobs may use them (properties of queues, --layout)",
-            run.id,
-            idle.join(", ")
-        )
-    })
 }

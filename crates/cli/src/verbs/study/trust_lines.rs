@@ -7,7 +7,11 @@ pub(super) fn lines(record: &StudyRecord) -> String {
     let Some(trust) = &record.trust else { return String::new() };
     let mut text = format!("\n\nTrust ({} against what the log says happened): {}", trust.policy, trust.verdict);
     for claim in &trust.claims {
-        let holds = if claim.holds { "yes" } else { "no " };
+        let holds = match (claim.holds, claim.undecided) {
+            (_, true) => "?  ",
+            (true, _) => "yes",
+            (false, _) => "no ",
+        };
         text.push_str(&format!("\n  {holds}  {}: {}", claim.claim, claim.because));
     }
     for sentence in &trust.not_modelled {

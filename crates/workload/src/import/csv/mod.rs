@@ -331,7 +331,10 @@ impl TableReader<'_> {
                 .filter(|count| *count > 0)
                 .ok_or_else(|| FieldError::new(at, text, "a number of tasks: a whole number greater than 0"))?,
         };
-        let nodes = nodes(&row, amounts.first().copied().unwrap_or(0))?;
+        // Slurm writes 0 for a job that has not had nodes.
+        let is_none = self.notation == Notation::Slurm
+            && row.get(Field::Nodes).is_some_and(|(_, text, times)| number(text, times).is_some_and(|d| d.nano == 0));
+        let nodes = if is_none { None } else { nodes(&row, amounts.first().copied().unwrap_or(0))? };
         let user = self.optional(row.text(Field::User, "a user's name"))?;
         if user.is_none() {
             self.tally.adjust(NO_USER);

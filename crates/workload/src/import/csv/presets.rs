@@ -54,13 +54,15 @@ const PRESETS: [Preset; 11] = [
         "submit=starttime*86400,start=starttime*86400,end=endtime*86400,user=tenantId,queue=priority?,cpu=core,mem=memory,\
          ssd=ssd?,nic=nic?",
     ),
-    table(
+    slurm_table(
         Format::Helios,
-        "submit=submit_time,start=start_time,end=end_time,user=user,account=vc,queue=queue?,cpu=cpu_num,gpu=gpu_num",
+        "submit=submit_time,start=start_time,end=end_time,user=user,account=vc,queue=queue?,outcome=state?,nodes=node_num?,\
+         cpu=cpu_num,gpu=gpu_num",
     ),
-    table(
+    slurm_table(
         Format::Acme,
-        "submit=submit_time,start=start_time,end=end_time,user=user,account=type?,queue=queue?,cpu=cpu_num,gpu=gpu_num",
+        "submit=submit_time,start=start_time,end=end_time,user=user,account=type?,queue=queue?,outcome=state?,nodes=node_num?,\
+         cpu=cpu_num,gpu=gpu_num",
     ),
     table(
         Format::Pm100,
@@ -72,10 +74,12 @@ const PRESETS: [Preset; 11] = [
         Format::FData,
         "submit=adt,start=sdt,end=edt,requested=elpl,user=usr,cpu=cnumat|cnumr,nodes=nnuma,cpu_requested=cnumr?",
     ),
-    table(
+    // The memory has a unit, so that Slurm's notation is only that of states.
+    slurm_table(
         Format::Eagle,
         "submit=submit_time*0.001,start=start_time*0.001,end=end_time*0.001,requested=wallclock_req,user=user,\
-         account=account,queue=partition,cpu=processors_req,mem:MB=mem_req?,gpu=gpus_req?",
+         account=account,queue=partition,qos=qos?,outcome=state?,nodes=nodes_req?,cpu=processors_req,mem:MB=mem_req?,\
+         gpu=gpus_req?",
     ),
     // Requested wall times are an Arrow duration, which Parquet holds as nanoseconds.
     slurm_table(

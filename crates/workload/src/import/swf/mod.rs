@@ -69,6 +69,7 @@ struct Counts {
     used_memory: u64,
     no_memory: u64,
     partition: u64,
+    queue_names: u64,
     decimals: u64,
     rounded: u64,
     extra: u64,
@@ -82,6 +83,7 @@ const REQUESTED_MEMORY: &str = "requested memory";
 const USED_MEMORY: &str = "used memory";
 const NO_MEMORY: &str = "no memory";
 const PARTITION_AS_QUEUE: &str = "partition";
+const QUEUE_NAMES: &str = "names of queues";
 const DECIMALS: &str = "decimals";
 const ROUNDED: &str = "rounded";
 const EXTRA: &str = "extra columns";
@@ -97,6 +99,7 @@ impl Counts {
             (USED_MEMORY, self.used_memory),
             (NO_MEMORY, self.no_memory),
             (PARTITION_AS_QUEUE, self.partition),
+            (QUEUE_NAMES, self.queue_names),
             (DECIMALS, self.decimals),
             (ROUNDED, self.rounded),
             (EXTRA, self.extra),
@@ -217,10 +220,13 @@ impl Log<'_> {
             Detail::Reservation | Detail::Licences => None,
         });
         let submit = Time::from_nanos(submit);
-        // The partition replaces the queue in logs without queues.
+        // The partition replaces the queue in logs without queues. MetaCentrum's have their names in column 20.
+        let queue_name = row.queue_name();
         let has_queue = fields[QUEUE].whole != -1 || row.names[2].is_some();
         let queue = if has_queue { &fields[QUEUE] } else { &fields[PARTITION] };
-        counts.partition += u64::from(!has_queue && (queue.whole != -1 || row.names[3].is_some()));
+        let has_partition = queue.whole != -1 || row.names[3].is_some();
+        counts.queue_names += u64::from(!has_queue && queue_name.is_some());
+        counts.partition += u64::from(!has_queue && queue_name.is_none() && has_partition);
         for ((value, text), id) in self.names.iter_mut().zip([fields[USER].whole, fields[GROUP].whole, queue.whole]) {
             if *value != id || text.is_empty() {
                 (*value, *text) = (id, id.to_string());
@@ -238,7 +244,7 @@ impl Log<'_> {
             requested: requested.map(Span::from_nanos),
             user: name(0).unwrap_or("unknown"),
             account: name(1),
-            queue: name(2),
+            queue: queue_name.filter(|_| !has_queue).or_else(|| name(2)),
             amounts: &[processors, memory],
             requested_amounts: wanted.as_ref().map(<[u128; 2]>::as_slice),
             count: 1,
@@ -286,12 +292,16 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
     builder.remove_unused("mem");
     for (n, what) in [
         (rows(PARTITION_AS_QUEUE), "no queue; the partition (field 16) is used instead."),
+        (rows(QUEUE_NAMES), "no queue in field 15; the name in column 20 is used instead."),
         (
             rows(DECIMALS),
             "decimals where the standard requires whole numbers; they are kept in times, processors and memory, and dropped elsewhere.",
         ),
         (rows(ROUNDED), "more than nine decimals, rounded to nine."),
-        (rows(EXTRA), "more than 18 columns; of the additional ones, nodes and machines are read."),
+        (
+            rows(EXTRA),
+            "more than 18 columns; of the additional ones, machines (19), queues (20) and nodes (21) are read.",
+        ),
         (rows(NEGATIVE), "negative numbers other than -1, which are taken as unknown."),
         (rows(NAMES), "names where the standard has numbers of users, groups, queues or partitions."),
         (rows(MALFORMED), "a malformed optional field, which is taken as unknown."),

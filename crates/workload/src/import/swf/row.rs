@@ -203,6 +203,14 @@ impl Row<'_> {
         str::from_utf8(extra.nth(index)?).ok()
     }
 
+    /// Returns the name of the queue in column 20 of a MetaCentrum row: one with a request of nodes in column 21. Its kind of
+    /// queue may follow the name in parentheses.
+    pub(super) fn queue_name(&self) -> Option<&str> {
+        let is_metacentrum = self.request().is_ok_and(|request| request.is_some());
+        let name = self.column(1).filter(|_| is_metacentrum)?;
+        (!is_unknown(name.as_bytes()) && name.parse::<f64>().is_err()).then_some(name)
+    }
+
     /// Returns the nodes that a MetaCentrum row requests in column 21; `None` without that column.
     pub(super) fn request(&self) -> Result<Option<NodeRequest>, Box<FieldError>> {
         let Some(text) = self.column(2) else { return Ok(None) };

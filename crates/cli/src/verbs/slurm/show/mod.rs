@@ -26,7 +26,7 @@ pub(super) fn run(args: &ShowArgs, console: &Console) -> Result<(), Failure> {
     let accounts = or_note(Accounts::read(slurm, configuration.cluster()), "No accounts", &mut notes)?;
     let shares = or_note(ShareTable::read(slurm, true), "No usage", &mut notes)?;
     let described = cluster(&nodes, &partitions, &cluster_options(&args.machines));
-    notes.extend(described.notes);
+    notes.extend(described.notes.iter().map(ToString::to_string));
     let groups = described.cluster.groups.iter().zip(&described.members);
     let machines = groups.map(|(group, members)| {
         MachinesRecord::new(&group.name, &members.iter().map(|&at| &nodes[at]).collect::<Vec<_>>())
