@@ -21,6 +21,7 @@ class Evenhand(CargoPackage):
 
     variant("agent", default=True, description="Dividing nodes among running workloads")
     variant("analysis", default=True, description="Allocations, audits, waits, forecasts")
+    variant("formats", default=True, description="Parquet, zstd, bzip2, xz and tar")
     variant("reproduce", default=True, description="Running the papers' experiments again")
     variant("serve", default=True, description="Web pages on the queue of Slurm")
     variant("slurm", default=True, description="Keeping the queue of Slurm in a policy's order")
@@ -37,7 +38,7 @@ class Evenhand(CargoPackage):
 
     @property
     def build_args(self):
-        every = ("agent", "analysis", "reproduce", "serve", "slurm", "study")
+        every = ("agent", "analysis", "formats", "reproduce", "serve", "slurm", "study")
         features = [name for name in every if self.spec.satisfies(f"+{name}")]
         args = ["--locked", "--no-track", "--profile", "dist", "--no-default-features"]
         return [*args, "--features", ",".join(features)] if features else args

@@ -43,8 +43,8 @@
 //! # Features
 //!
 //! Default features: `study` (`study`, `sweep`, `workload`, `policies`: what every build has), `analysis` (`allocate`, `audit`,
-//! `price`, `processes`, `timeline`, `when`, `why`), and, each with `analysis`, `agent` (`agent`, `config`, `doctor`, `top`),
-//! `slurm` (`slurm`, `site`), `serve`, and `reproduce`.
+//! `price`, `processes`, `timeline`, `when`, `why`; with `formats`), `formats` (Parquet, and traces in zstd, bzip2, xz or tar), and,
+//! each with `analysis`, `agent` (`agent`, `config`, `doctor`, `top`), `slurm` (`slurm`, `site`), `serve`, and `reproduce`.
 //!
 //! # Structure
 //!

@@ -20,8 +20,10 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+#[cfg(feature = "analysis")]
 pub mod audit_page;
 pub mod chart;
+#[cfg(feature = "analysis")]
 pub mod processes_page;
 
 mod description_figures;
@@ -30,6 +32,7 @@ mod format_numbers;
 mod study_page;
 mod sweep_page;
 mod template;
+#[cfg(feature = "analysis")]
 mod timeline_figure;
 mod write_file;
 
@@ -38,6 +41,7 @@ use std::path::PathBuf;
 pub use description_figures::write_description_figures;
 pub use study_page::write_study_report;
 pub use sweep_page::write_sweep_report;
+#[cfg(feature = "analysis")]
 pub use timeline_figure::{StackedShare, draw_timeline};
 
 /// Returns the style sheet that all pages share, light and dark, for pages that are not reports.
@@ -82,6 +86,7 @@ pub enum ReportError {
         second: String,
     },
     /// A run of processes is inconsistent: a bug in the code that filled it.
+    #[cfg(feature = "analysis")]
     #[error("the run of processes is inconsistent: {0}; please report this")]
     Run(#[from] processes_page::ProcessRunError),
     /// The template cannot be rendered: a bug in this crate, not in the record.

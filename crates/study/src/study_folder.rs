@@ -65,6 +65,26 @@ pub enum TaskFormat {
     None,
 }
 
+#[cfg(feature = "formats")]
+fn unpack(file: std::fs::File) -> std::io::Result<Vec<u8>> {
+    zstd::decode_all(std::io::BufReader::new(file))
+}
+
+#[cfg(feature = "formats")]
+fn pack(text: &[u8]) -> std::io::Result<Vec<u8>> {
+    zstd::encode_all(text, 1)
+}
+
+#[cfg(not(feature = "formats"))]
+fn unpack(_: std::fs::File) -> std::io::Result<Vec<u8>> {
+    Err(std::io::Error::other("this evenhand was built without zstd, the feature `formats`"))
+}
+
+#[cfg(not(feature = "formats"))]
+fn pack(text: &[u8]) -> std::io::Result<Vec<u8>> {
+    Ok(text.to_vec())
+}
+
 /// A finished run as stored in `runs/`, with the digest of its inputs.
 #[derive(Deserialize, Serialize)]
 struct StoredResult {
@@ -123,10 +143,9 @@ impl<'a> Folder<'a> {
     /// Returns the stored run, if the folder has it for the same inputs, including its tasks, all as it was written.
     pub(crate) fn stored_run(&self, run: &RunPlan) -> Stored {
         let [plain, compressed] = self.stored_paths(run);
-        let unpacked = |file| zstd::decode_all(std::io::BufReader::new(file));
         let (path, text) = match std::fs::read(&plain) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                let text = std::fs::File::open(&compressed).and_then(unpacked);
+                let text = std::fs::File::open(&compressed).and_then(unpack);
                 (compressed, text)
             }
             text => (plain, text),
@@ -163,10 +182,12 @@ impl<'a> Folder<'a> {
         let stored = StoredResult { digest: run.digest.clone(), tasks_digest, record: record.clone() };
         let [plain, compressed] = self.stored_paths(run);
         let (path, other, text) = match record.users.len() {
-            0..=ALL_USERS_LISTED => (plain, compressed, sealed_json::seal(&stored).map_err(std::io::Error::from)),
+            users if users <= ALL_USERS_LISTED || cfg!(not(feature = "formats")) => {
+                (plain, compressed, sealed_json::seal(&stored).map_err(std::io::Error::from))
+            }
             _ => {
                 let text = sealed_json::seal_compact(&stored).map_err(std::io::Error::from);
-                (compressed, plain, text.and_then(|text| zstd::encode_all(&text[..], 1)))
+                (compressed, plain, text.and_then(|text| pack(&text)))
             }
         };
         match text {

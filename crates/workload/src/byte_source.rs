@@ -9,7 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use evenhand_model::memory::MemoryLimit;
 
+use self::unpack::{archive_members, unpacked};
 use crate::import::{ImportError, ImportOptions};
+
+mod unpack;
 
 /// The source of a trace, or of one part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,6 +230,7 @@ impl Shard {
     }
 
     /// Returns all of the stream, decompressed, which remains to be read.
+    #[cfg(feature = "formats")]
     pub(crate) fn whole(&self) -> Result<Vec<u8>, ImportError> {
         self.start()?.rest(&Meter::new(None, &[], &ImportOptions::default()))
     }
@@ -279,56 +283,6 @@ fn files_in(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
 /// The suffixes of compressed files.
 const COMPRESSED: [&str; 4] = [".gz", ".zst", ".bz2", ".xz"];
 
-/// The files of an archive: their names and contents.
-type Members = Vec<(String, Vec<u8>)>;
-
-/// Returns the regular files of a tar archive, compressed or not, in the order of their names; `None` for any other
-/// file. Their content is held in memory.
-fn archive_members(path: &Path) -> Result<Option<Members>, ImportError> {
-    let file = path.display().to_string();
-    if !fs::metadata(path).is_ok_and(|m| m.is_file()) {
-        return Ok(None);
-    }
-    let open = || {
-        let raw = File::open(path).map_err(|source| ImportError::Io { file: file.clone(), source })?;
-        Blocks::new(file.clone(), Box::new(raw), BLOCK)
-    };
-    let head = open()?.head()?.to_vec();
-    // The magic number of a header, of POSIX and of GNU tar.
-    if head.get(257..262) != Some(b"ustar") {
-        return Ok(None);
-    }
-    let blocks = open()?;
-    let compression = blocks.compression;
-    let failed = |source: io::Error| match compression {
-        Some(compression) if source.raw_os_error().is_none() => {
-            let truncated = source.kind() == io::ErrorKind::UnexpectedEof;
-            ImportError::Compression { file: file.clone(), compression, truncated, detail: source.to_string() }
-        }
-        _ => ImportError::Io { file: file.clone(), source },
-    };
-    let mut archive = tar::Archive::new(blocks.reader);
-    let mut members = Vec::new();
-    for entry in archive.entries().map_err(failed)? {
-        let mut entry = entry.map_err(failed)?;
-        if !entry.header().entry_type().is_file() {
-            continue;
-        }
-        let name = format!("{file}/{}", String::from_utf8_lossy(&entry.path_bytes()));
-        let mut data = Vec::new();
-        entry.read_to_end(&mut data).map_err(failed)?;
-        // Archives hold empty files where a day had no record.
-        if !data.is_empty() {
-            members.push((name, data));
-        }
-    }
-    if members.is_empty() {
-        return Err(ImportError::EmptyFile { file });
-    }
-    members.sort();
-    Ok(Some(members))
-}
-
 /// The size of a block: large enough that the search for its last line end is negligible, and within the L2 cache.
 const BLOCK: usize = 256 * 1024;
 /// The size of a head: enough to detect the format and to read the time of the first row.
@@ -377,24 +331,12 @@ impl Blocks {
         let mut magic = Vec::with_capacity(6);
         (&mut raw).take(6).read_to_end(&mut magic).map_err(|source| ImportError::Io { file: name.clone(), source })?;
         let gzip = magic.starts_with(&[0x1f, 0x8b]);
-        let zstd = magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
-        let bzip2 = magic.starts_with(b"BZh");
-        let xz = magic == [0xfd, b'7', b'z', b'X', b'Z', 0];
-        let raw = Cursor::new(magic).chain(raw);
+        let raw = Cursor::new(magic.clone()).chain(raw);
         let (reader, compression): (Box<dyn Read + Send>, _) = if gzip {
             let buffered = io::BufReader::with_capacity(64 * 1024, raw);
             (Box::new(flate2::bufread::MultiGzDecoder::new(buffered)), Some("gzip"))
-        } else if zstd {
-            let decoder = zstd::Decoder::new(raw).map_err(|source| ImportError::Io { file: name.clone(), source })?;
-            (Box::new(decoder), Some("zstd"))
-        } else if bzip2 {
-            let buffered = io::BufReader::with_capacity(64 * 1024, raw);
-            (Box::new(::bzip2::bufread::MultiBzDecoder::new(buffered)), Some("bzip2"))
-        } else if xz {
-            let buffered = io::BufReader::with_capacity(64 * 1024, raw);
-            (Box::new(lzma_rust2::XzReader::new(buffered, true)), Some("xz"))
         } else {
-            (Box::new(raw), None)
+            unpacked(raw, &magic, &name)?
         };
         let buffer = Vec::new();
         Ok(Blocks {

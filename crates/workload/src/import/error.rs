@@ -195,6 +195,17 @@ pub enum ImportError {
 }
 
 impl ImportError {
+    /// Returns the error about a file that only a program with the feature `formats` reads.
+    #[cfg(not(feature = "formats"))]
+    pub(crate) fn not_built(file: &str, found: &str) -> ImportError {
+        ImportError::Shape {
+            file: file.to_string(),
+            found: found.to_string(),
+            expected: "text, plain or packed by gzip: this evenhand was built without the rest".to_string(),
+            remedy: "unpack or convert it, or use an evenhand with the feature `formats`".to_string(),
+        }
+    }
+
     /// Returns whether the environment caused the error (exit status 3) and not the input (exit status 2).
     ///
     /// A file that does not exist is an error of the input; a file without read permission is not.

@@ -40,6 +40,7 @@ pub fn import_to_file(
     path: &Path,
     report: &(dyn Fn(Progress) + Sync),
 ) -> Result<ImportSummary, ImportToFileError> {
+    store::check_is_built(path)?;
     let overflow = options.memory.map(|limit| Overflow::new(folder_beside(path), rows(limit, READ_BYTES)));
     let options = ImportOptions { overflow, ..options.clone() };
     let found = in_pool(&options, || {

@@ -264,7 +264,13 @@ impl ReadRows {
     }
 }
 
+#[cfg(not(feature = "formats"))]
+fn format_of_parquet(shard: &Shard) -> Result<Format, ImportError> {
+    Err(ImportError::not_built(&shard.name, "a Parquet file"))
+}
+
 /// Returns the public trace whose columns a Parquet file has.
+#[cfg(feature = "formats")]
 fn format_of_parquet(shard: &Shard) -> Result<Format, ImportError> {
     let columns = csv::columns_of_parquet(&shard.whole()?);
     let format = columns.and_then(|names| detect_format::of_columns(&names));

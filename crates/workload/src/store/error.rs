@@ -9,6 +9,16 @@ use thiserror::Error;
 /// An error in storing or reading a workload.
 #[derive(Debug, Error)]
 pub enum StoreError {
+    /// The program was built without Parquet.
+    #[error(
+        "{}: this evenhand was built without Parquet; use one with the feature `formats`, or text: a trace instead of a \
+         stored workload, `--tasks-csv` for the tasks of a study",
+        path.display()
+    )]
+    NotBuilt {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {

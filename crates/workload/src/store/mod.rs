@@ -1,21 +1,60 @@
 //! Stores workloads, and the results of simulated tasks, as Parquet files, which pandas, polars and DuckDB read.
 //!
 //! The columns are flat; times are whole nanoseconds (`submit_ns`), amounts are exact decimals in the resource's unit.
+//!
+//! Without the feature `formats`, all that reads or writes Parquet returns [`StoreError::NotBuilt`].
 
+#[cfg(feature = "formats")]
 mod encode;
 mod error;
+#[cfg(feature = "formats")]
 mod read;
+#[cfg(feature = "formats")]
 mod read_task_results;
 mod task_results;
+#[cfg(not(feature = "formats"))]
+mod without_parquet;
+#[cfg(feature = "formats")]
 mod write;
+#[cfg(feature = "formats")]
+mod write_task_results;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
 pub use error::StoreError;
-pub use read::{is_parquet, read, rows};
+#[cfg(feature = "formats")]
+pub use read::{read, rows};
+#[cfg(feature = "formats")]
 pub use read_task_results::{OwnedTaskResults, read_task_results};
-pub use task_results::{TaskResults, TaskState, write_task_results, write_task_results_csv};
+pub use task_results::{TaskResults, TaskState, write_task_results_csv};
+#[cfg(not(feature = "formats"))]
+pub use without_parquet::{read, rows, write, write_large, write_task_results};
+#[cfg(feature = "formats")]
 pub use write::{write, write_large};
+#[cfg(feature = "formats")]
+pub use write_task_results::write_task_results;
+
+/// Returns an error if this program was built without Parquet, so that nothing is computed that cannot be stored.
+///
+/// # Errors
+/// Returns [`StoreError::NotBuilt`] without the feature `formats`.
+pub fn check_is_built(path: &Path) -> Result<(), StoreError> {
+    if cfg!(feature = "formats") { Ok(()) } else { Err(StoreError::NotBuilt { path: path.into() }) }
+}
+
+/// Returns whether `path` is a regular file with the magic number of Parquet. Of a pipe nothing is read.
+pub fn is_parquet(path: &Path) -> bool {
+    if !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        return false;
+    }
+    let mut magic = [0; 4];
+    File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
+}
 
 /// The columns that are not resources; every other column of numbers is a resource.
+#[cfg(feature = "formats")]
 mod name {
     use evenhand_model::Detail;
 
@@ -49,9 +88,11 @@ mod name {
 }
 
 /// The version of the format that is written; all versions up to it are read.
+#[cfg(feature = "formats")]
 const FORMAT: u32 = 5;
 
 /// The keys of the metadata of a file.
+#[cfg(feature = "formats")]
 mod key {
     pub(super) const VERSION: &str = "evenhand.version";
     /// The version of the format. Without the key it is 1, whose files have no column of nodes; those of format 2 have no

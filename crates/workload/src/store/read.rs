@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -26,15 +25,6 @@ const A_REQUESTED_AMOUNT: &str = "an amount of at least 0 with at most nine deci
 const AN_AMOUNT: &str = "an amount of at least 0 with at most nine decimals";
 const A_COUNT: &str = "a count from 1 to 4294967295";
 const NODES: &str = "a number of nodes from 1 to 4294967295, or null";
-
-/// Returns whether `path` is a regular file with the magic number of Parquet. Of a pipe nothing is read.
-pub fn is_parquet(path: &Path) -> bool {
-    if !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
-        return false;
-    }
-    let mut magic = [0; 4];
-    File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
-}
 
 /// Returns the number of rows of a stored workload. Reads the end of the file only.
 ///

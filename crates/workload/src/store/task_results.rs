@@ -1,18 +1,13 @@
-//! Writes the results of all tasks of a run.
+//! The results of all tasks of a run, and how they are written as CSV.
 
-use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use evenhand_documents::{Cell, TextCells, push_record};
 use evenhand_model::files::replace_file;
 use evenhand_model::{NO_TIME, Span, Time, UserId};
-use parquet::basic::Compression;
-use parquet::data_type::ByteArray;
 
-use super::encode::{Column, Packing, byte_arrays, write_file};
-use super::write::WriteError;
-use super::{StoreError, name};
+use super::StoreError;
 
 /// The state of a task at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +24,7 @@ pub enum TaskState {
 }
 
 impl TaskState {
+    #[cfg(feature = "formats")]
     pub(super) const ALL: [TaskState; 4] =
         [TaskState::Completed, TaskState::Running, TaskState::Waiting, TaskState::Rejected];
 
@@ -65,7 +61,7 @@ pub struct TaskResults<'a> {
 }
 
 impl TaskResults<'_> {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         let rows = self.row.len();
         let lens = [self.user.len(), self.submit.len(), self.start.len(), self.duration.len(), self.state.len()];
         let by = self.started_by.map_or(rows, <[_]>::len);
@@ -73,48 +69,13 @@ impl TaskResults<'_> {
         rows
     }
 
-    fn start(&self, i: usize) -> Option<u64> {
+    pub(super) fn start(&self, i: usize) -> Option<u64> {
         Some(self.start[i]).filter(|&ns| ns != NO_TIME)
     }
 
-    fn wait(&self, i: usize) -> Option<u64> {
+    pub(super) fn wait(&self, i: usize) -> Option<u64> {
         self.start(i).map(|ns| ns.saturating_sub(self.submit[i].nanos()))
     }
-}
-
-/// Writes results as Parquet: `row`, `user`, `submit_ns`, `start_ns` (null: not started),
-/// `duration_ns`, `wait_ns` (null: not started), `state`, and `started_by` where it is known.
-///
-/// The encoding favours speed over size: a study writes one such file per run.
-///
-/// # Errors
-/// Returns an error if the file cannot be written; an older file is unchanged then.
-///
-/// # Panics
-/// Panics if the columns differ in length or refer to a user who does not exist.
-pub fn write_task_results(path: &Path, t: &TaskResults<'_>) -> Result<(), StoreError> {
-    let rows = t.len();
-    replace_file(path, |file| {
-        let states = TaskState::ALL.map(|s| ByteArray::from(s.name())).to_vec();
-        let names: BTreeSet<&str> = t.started_by.into_iter().flatten().copied().collect();
-        let names: Vec<&str> = names.into_iter().collect();
-        let mut columns = vec![
-            Column::int64("row", Packing::Delta, |i| i64::from(t.row[i]))?,
-            Column::text(name::USER, byte_arrays(t.users), |i| t.user[i].index())?,
-            Column::int64(name::SUBMIT, Packing::Delta, |i| t.submit[i].nanos() as i64)?,
-            Column::nullable_int64(name::START, |i| t.start(i).map(|ns| ns as i64))?,
-            Column::int64(name::DURATION, Packing::Plain, |i| t.duration[i].nanos() as i64)?,
-            Column::nullable_int64("wait_ns", |i| t.wait(i).map(|ns| ns as i64))?,
-            Column::text("state", states, |i| t.state[i] as usize)?,
-        ];
-        if let Some(by) = t.started_by {
-            let texts = names.iter().map(|name| ByteArray::from(*name)).collect();
-            columns.push(Column::text("started_by", texts, |i| names.partition_point(|name| *name < by[i]))?);
-        }
-        write_file(BufWriter::new(file), &columns, rows, Compression::SNAPPY, Vec::new())?;
-        Ok(())
-    })
-    .map_err(|e: WriteError| e.at(path))
 }
 
 /// Writes results as CSV with times in seconds and nine decimals: `row`, `user`, `submit_s`, `start_s`, `duration_s`,

@@ -137,6 +137,10 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     let format = match (args.tasks_csv, args.no_tasks) {
         (true, _) => TaskFormat::Csv,
         (_, true) => TaskFormat::None,
+        _ if cfg!(not(feature = "formats")) => {
+            console.note("Tasks are written as CSV: this evenhand was built without Parquet, the feature `formats`.");
+            TaskFormat::Csv
+        }
         _ => TaskFormat::Parquet,
     };
     let method = method(args, &request, release, capacities, &repeats, common, console)?;

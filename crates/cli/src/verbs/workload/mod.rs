@@ -9,6 +9,7 @@ use evenhand_workload::describe::{describe, describe_plots};
 use evenhand_workload::export::{ExportError, export, export_file};
 use evenhand_workload::generate::{GenerateOptions, generate};
 use evenhand_workload::import::Format;
+use evenhand_workload::store;
 
 use self::description_table::description_table;
 use crate::arguments::{Common, DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, WorkloadVerb};
@@ -87,6 +88,7 @@ fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Res
         seed: common.seed(),
     };
     check_workload("--tasks", options.tasks, memory_limit(args.memory))?;
+    store::check_is_built(&args.output).map_err(Failure::input)?;
     let workload = generate(&options).map_err(Failure::input)?;
     store_workload(&args.output, &workload)?;
     console.result(&format!(

@@ -8,6 +8,7 @@
 mod amounts;
 mod columns;
 mod json_rows;
+#[cfg(feature = "formats")]
 mod parquet_rows;
 mod presets;
 mod rows;
@@ -38,6 +39,7 @@ const NO_REQUEST: &str = "no requested amount";
 const MALFORMED_OPTION: &str = "malformed optional field";
 
 /// Returns the names of the columns of a Parquet file; `None` if it is damaged.
+#[cfg(feature = "formats")]
 pub(super) fn columns_of_parquet(data: &[u8]) -> Option<Vec<String>> {
     parquet_rows::column_names(data)
 }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{json_rows, parquet_rows};
+use super::json_rows;
+#[cfg(feature = "formats")]
+use super::parquet_rows;
 use crate::byte_source::{Meter, Shard};
 use crate::import::error::{FieldError, quoted};
 use crate::import::lines::for_each_line;
@@ -50,7 +52,10 @@ pub(in crate::import) fn read_rows(
     let file = shard.name.clone();
     let head = shard.head()?;
     let found = match head.trim_ascii_start().first() {
+        #[cfg(feature = "formats")]
         _ if head.starts_with(b"PAR1") => parquet_rows::read(shard, reader, options, meter)?,
+        #[cfg(not(feature = "formats"))]
+        _ if head.starts_with(b"PAR1") => return Err(ImportError::not_built(&file, "a Parquet file")),
         Some(b'{' | b'[') => json_rows::read(shard, reader, options, meter)?,
         _ => read_text(shard, reader, options, meter)?,
     };
