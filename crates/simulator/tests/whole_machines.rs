@@ -38,6 +38,7 @@ fn workload(jobs: &[Job], nodes: Option<u32>) -> Workload {
 
 fn cluster(kinds: &[Kind]) -> Cluster {
     let group = |(i, (count, has)): (usize, &Kind)| MachineGroup {
+        weight: 1,
         hosts: Vec::new(),
         name: format!("kind{i}"),
         count: *count,
