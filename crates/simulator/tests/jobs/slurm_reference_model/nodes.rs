@@ -117,11 +117,11 @@ impl SlurmReferenceModel<'_> {
                 let all = run.iter().map(|&n| cpus(n)).sum::<u64>() as i64;
                 let sufficient = all >= rem_cpus && run.len() as i64 >= rem_nodes;
                 let is_better = best.is_none_or(|(_, best_all, best_sufficient, best_weight)| {
-                    weight(run[0]) < best_weight
-                        || weight(run[0]) == best_weight
-                            && (sufficient && !best_sufficient
-                                || sufficient && all < best_all
-                                || !sufficient && all > best_all)
+                    let fits_better = match sufficient {
+                        true => !best_sufficient || all < best_all,
+                        false => all > best_all,
+                    };
+                    weight(run[0]) < best_weight || (weight(run[0]) == best_weight && fits_better)
                 });
                 if is_better {
                     best = Some((at, all, sufficient, weight(run[0])));
