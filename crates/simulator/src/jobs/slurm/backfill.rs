@@ -328,10 +328,10 @@ impl<'a> Engine<'a> {
             let needed = if *is_tested { enough } else { at_least };
             if let Err(TooFew(until)) = space.keep_unreserved(at, end, needed, &mut nodes) {
                 let until = until.max(at);
-                at = match self.closed.next_open(row, at, until.saturating_add(length)) {
-                    Some(_) => self.more_nodes_at(row, at, end, &of_partition, space)?,
+                at = match self.closed.restrict(row, at, until.saturating_add(length)) {
+                    true => self.more_nodes_at(row, at, end, &of_partition, space)?,
                     // Up to there each such instant follows from the one before, and has too few nodes too.
-                    None => {
+                    false => {
                         let reached = space.last_gain(at, until, &of_partition).unwrap_or(at);
                         let end = reached.saturating_add(length);
                         space.next_gain(reached, end, &of_partition, self.options.tests_by_interval)?
@@ -392,15 +392,15 @@ impl<'a> Engine<'a> {
     /// When more nodes may be unreserved for a job than for one from `at` to `end`: at the end of an interval of the plan, or
     /// when a reservation ends or the job's own begins.
     fn more_nodes_at(&self, row: u32, at: u64, end: u64, of_partition: &NodeSet, space: &mut NodeSpace) -> Option<u64> {
-        let opens = self.closed.next_open(row, at, end);
-        let gains = match opens {
-            Some(_) => {
+        let gains = match self.closed.restrict(row, at, end) {
+            true => {
                 let mut open = of_partition.clone();
                 self.closed.keep_open(row, at, end, &mut open);
                 space.next_gain(at, end, &open, self.options.tests_by_interval)
             }
-            None => space.next_gain(at, end, of_partition, self.options.tests_by_interval),
+            false => space.next_gain(at, end, of_partition, self.options.tests_by_interval),
         };
+        let opens = self.closed.next_open(row, at, end);
         opens.into_iter().chain(gains).min()
     }
 

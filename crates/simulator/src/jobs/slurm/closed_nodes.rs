@@ -152,6 +152,11 @@ impl ClosedNodes {
         is_less
     }
 
+    /// Whether reservations may leave a job less than all nodes that starts at `from` or later and ends at `to` at the latest.
+    pub(super) fn restrict(&self, row: u32, from: u64, to: u64) -> bool {
+        self.own(row, from).is_some() || self.of_others(row, from, to).next().is_some()
+    }
+
     /// Whether reservations leave a job all of these nodes.
     pub(super) fn leave(&self, row: u32, from: u64, to: u64, held: &Placements) -> bool {
         self.of_others(row, from, to).all(|period| held.iter().all(|(node, _)| !period.nodes.contains(node)))
