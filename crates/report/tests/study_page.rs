@@ -293,7 +293,7 @@ fn what_is_within_the_noise_is_not_counted_and_grey() {
     assert!(within > 0 && beyond[0] > 0, "the example has both");
     assert!(page.contains(&format!("<strong>drf at 0.5 R:</strong> {} of ", beyond[0])), "{beyond:?}");
     assert!(page.contains(&format!(", and {within} differ by no more than the noise")));
-    assert!(page.contains("Of 20 repeats the first is the log itself"));
+    assert!(page.contains("The study was run 20 times: once on the log itself"));
     let grey = |page: &str| page.matches("<tr class=\"noise\">").count() as u64;
     assert_eq!(grey(&page), within, "a row for each");
     // Every third bubble is grey: those within the noise, and those that do not differ.
