@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use evenhand_model::Workload;
 use evenhand_workload::import::{
-    Format as TraceFormat, ImportOptions, ImportSummary, ImportToFileError, Imported, JobId, Processors,
-    import_to_file, import_with_progress,
+    Format as TraceFormat, ImportOptions, ImportSummary, ImportToFileError, Imported, Processors, import_to_file,
+    import_with_progress,
 };
 use evenhand_workload::store::{self, StoreError};
 use evenhand_workload::{Progress, Source};
@@ -112,7 +112,7 @@ pub(crate) fn read_workload_with_ids(
     trace: &TraceArgs,
     common: &Common,
     console: &Console,
-) -> Result<(Workload, Vec<JobId>), Failure> {
+) -> Result<(Workload, Vec<evenhand_workload::import::JobId>), Failure> {
     if store::is_parquet(path) {
         check_rows(path, trace)?;
         let workload = store::read(path).map_err(|e| stored_failure(&e))?;
