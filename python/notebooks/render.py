@@ -18,6 +18,9 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
+# How wide the tables of the program are. Python's readline, which pytest imports, sets it to that of a terminal of its own.
+os.environ["COLUMNS"] = "100"
+
 HERE = Path(__file__).resolve().parent
 PAGES = HERE.parents[1] / "docs" / "src" / "notebooks"
 
