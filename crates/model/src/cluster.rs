@@ -20,7 +20,7 @@ pub struct MachineGroup {
     /// The speed relative to the machine on which run times were measured (its SPEC over the reference machine's SPEC),
     /// greater than 0.
     pub speed: Rational,
-    /// Slurm's scheduler puts jobs on machines of a lower weight first; 1 if nothing is said.
+    /// Slurm's scheduler puts jobs on machines of a lower weight first; the default is 1.
     pub weight: u32,
     /// Properties that jobs can request: `infiniband`, `ssd`.
     pub properties: Vec<String>,

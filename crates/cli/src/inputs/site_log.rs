@@ -58,7 +58,7 @@ impl SiteLog {
     }
 
     /// Finds the job that an id names. An id may name several jobs, such as the tasks of an array: then it is the first of those
-    /// that waited longest, which is said.
+    /// that waited longest, with a note.
     pub(crate) fn job(&self, asked: &str, console: &Console) -> Result<usize, Failure> {
         let asked = asked.trim();
         let jobs = 0..self.log.jobs().len();

@@ -150,7 +150,7 @@ impl<'a> Engine<'a> {
     ) -> Result<(), SimulationError> {
         let begin = now.nanos();
         let window_end = begin.saturating_add(self.options.bf_window.nanos());
-        let grain = self.options.bf_resolution.nanos().max(1);
+        let grain = self.grain();
         let down = |time: u64| time / grain * grain;
         let mut space = NodeSpace::new(down(begin), down(window_end), grain, self.nodes.len());
         let mut licences = self.held_licences();
@@ -263,12 +263,17 @@ impl<'a> Engine<'a> {
 
     fn hold_licences(&self, planned: &mut PlannedLicences<'a>, start: u64, length: u64, row: u32) {
         let (from, to) = self.planned_time(start, length);
-        planned.hold(from, to.max(from.saturating_add(self.options.bf_resolution.nanos().max(1))), row);
+        planned.hold(from, to.max(from.saturating_add(self.grain())), row);
+    }
+
+    /// Plans begin and end at multiples of this.
+    fn grain(&self) -> u64 {
+        self.options.bf_resolution.nanos().max(1)
     }
 
     /// The time for which a job reserves, if that is one grain or longer.
     fn planned_time(&self, start: u64, length: u64) -> (u64, u64) {
-        let grain = self.options.bf_resolution.nanos().max(1);
+        let grain = self.grain();
         (start / grain * grain, start.saturating_add(length) / grain * grain)
     }
 
@@ -278,7 +283,7 @@ impl<'a> Engine<'a> {
             return None;
         }
         let mut planned = PlannedLicences::new(self.workload, &self.jobs.limits.licences);
-        let grain = self.options.bf_resolution.nanos().max(1);
+        let grain = self.grain();
         for (end, row, slot) in &self.ends {
             if !self.running[*slot as usize].completing {
                 planned.hold(0, end / grain * grain, *row);

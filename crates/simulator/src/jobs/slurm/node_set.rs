@@ -21,7 +21,6 @@ impl NodeSet {
 
     /// A number that is seldom equal for sets that differ.
     pub(super) fn fingerprint(&self) -> u64 {
-        let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         // Four chains of products, as one would wait for each product.
         let mut sums = [0; 4];
         let (fours, rest) = self.words.as_chunks::<4>();
@@ -150,6 +149,11 @@ impl NodeSet {
     pub(super) fn iter_both<'s>(&'s self, other: &'s NodeSet) -> impl Iterator<Item = u32> + 's {
         self.words.iter().zip(&other.words).enumerate().flat_map(|(at, (a, b))| bits(at, a & b))
     }
+}
+
+/// Puts another word into a fingerprint.
+pub(super) fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// The words of bit maps of equal size, for what is computed of whole words.

@@ -15,7 +15,7 @@ use super::super::kind::Kind;
 use super::super::placements::Placements;
 use super::engine::{Engine, SECOND};
 use super::freed_chunks::FreedChunks;
-use super::node_set::{NodeSet, SparseNodes};
+use super::node_set::{NodeSet, SparseNodes, mix};
 use super::options::SlurmOptions;
 use super::running::Running;
 
@@ -205,7 +205,6 @@ impl Outlook {
         within: Within,
     ) -> Option<Rc<PossibleStart>> {
         let copies = kind.copies;
-        let mix = |hash: u64, number: u64| (hash.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let of_time = mix(within.from, within.to.unwrap_or_default());
         let test = nodes.fingerprint() ^ of_time ^ (u64::from(chunks) << 32 | u64::from(copies));
         let is_same = |known: &&Known| {
