@@ -99,10 +99,10 @@ impl<T> IndexMut<Detail> for Details<T> {
 ///
 /// ```
 /// use evenhand_model::Requirements;
-/// let found = Requirements::parse("cl_zewura,ssd|nvme,^node12,#excl");
+/// let found = Requirements::parse("cl_zewura,ssd|nvme,^node12,#excl,#scatter");
 /// assert_eq!(found.wanted, [vec!["cl_zewura"], vec!["ssd", "nvme"]]);
 /// assert_eq!(found.unwanted, ["node12"]);
-/// assert!(found.whole_machines);
+/// assert!(found.whole_machines && found.separate_machines);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirements {
@@ -112,11 +112,16 @@ pub struct Requirements {
     pub unwanted: Vec<String>,
     /// The job has its machines for itself.
     pub whole_machines: bool,
+    /// No two chunks of the job are on one machine.
+    pub separate_machines: bool,
 }
 
 impl Requirements {
     /// The word of a job that has its machines for itself.
     pub const WHOLE_MACHINES: &'static str = "#excl";
+
+    /// The word of a job whose chunks are each on a machine of its own.
+    pub const SEPARATE_MACHINES: &'static str = "#scatter";
 
     /// Parses the words.
     pub fn parse(text: &str) -> Requirements {
@@ -124,6 +129,7 @@ impl Requirements {
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             match word.strip_prefix('^') {
                 _ if word == Requirements::WHOLE_MACHINES => found.whole_machines = true,
+                _ if word == Requirements::SEPARATE_MACHINES => found.separate_machines = true,
                 Some(unwanted) => found.unwanted.push(unwanted.to_string()),
                 None => found.wanted.push(word.split('|').map(str::to_string).collect()),
             }

@@ -3,11 +3,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::kind::{copies, fits};
+use super::kind::{EqualChunks, fits};
 use super::step_function::StepFunction;
-
-/// No more chunks than so many are counted on a machine: no job has more, and the sum over all machines is an `i64`.
-const MOST_CHUNKS: u64 = u32::MAX as u64;
 
 /// Free amounts as a step function of time; after the last step all is free for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,16 +89,16 @@ impl Profile {
     }
 
     /// Returns how many chunks fit throughout `length` from `from` on.
-    pub(crate) fn copies_at(&self, from: u64, length: u64, chunk: &[u64]) -> u64 {
+    pub(crate) fn copies_at(&self, from: u64, length: u64, chunks: EqualChunks<'_>) -> u64 {
         let (first, times) = (self.steps.at(from), self.steps.times());
-        let mut least = copies(chunk, self.steps.step(first)) as u64;
+        let mut least = self.fitting(first, chunks);
         for (i, &time) in times.iter().enumerate().skip(first + 1) {
             if least == 0 || time - from >= length {
                 break;
             }
             // Divisions take most of the time, and few steps need one.
-            if against(least, chunk, self.steps.step(i)) == Ordering::Less {
-                least = copies(chunk, self.steps.step(i)) as u64;
+            if against(least, chunks, self.steps.step(i)) == Ordering::Less {
+                least = self.fitting(i, chunks);
             }
         }
         least
@@ -109,14 +106,21 @@ impl Profile {
 
     /// Returns before which start later than `from` as many chunks fit throughout `length`, given how many fit from then on;
     /// `None` if that is not before `limit`.
-    pub(crate) fn copies_until(&self, from: u64, length: u64, chunk: &[u64], fitting: u64, limit: u64) -> Option<u64> {
+    pub(crate) fn copies_until(
+        &self,
+        from: u64,
+        length: u64,
+        chunks: EqualChunks<'_>,
+        fitting: u64,
+        limit: u64,
+    ) -> Option<u64> {
         let (first, times) = (self.steps.at(from), self.steps.times());
         let end_of = |i: usize| times.get(i + 1).copied().unwrap_or(u64::MAX);
         // The end of the last step with so few.
         let mut until = end_of(first);
         let mut i = first + 1;
         while i < times.len() && times[i] - from < length && until < limit {
-            if against(fitting, chunk, self.steps.step(i)) == Ordering::Equal {
+            if against(fitting, chunks, self.steps.step(i)) == Ordering::Equal {
                 until = end_of(i);
             }
             i += 1;
@@ -125,30 +129,29 @@ impl Profile {
         // A later step matters no sooner.
         let until = until.min(limit);
         let mut later = (i..times.len()).take_while(|i| times[*i] - length < until);
-        let fewer = later.find(|i| against(fitting, chunk, self.steps.step(*i)) == Ordering::Less);
+        let fewer = later.find(|i| against(fitting, chunks, self.steps.step(*i)) == Ordering::Less);
         let until = fewer.map_or(until, |i| until.min(times[i] - length + 1));
         (until < limit).then_some(until)
     }
 
-    /// How many chunks fit in a step, no more than [`MOST_CHUNKS`].
+    /// How many chunks fit in a step: at most `u32::MAX`, so that the sum over all machines is an `i64`.
     #[inline]
-    fn fitting(&self, step: usize, chunk: &[u64]) -> u64 {
-        copies(chunk, self.steps.step(step)).min(MOST_CHUNKS.into()) as u64
+    fn fitting(&self, step: usize, chunks: EqualChunks<'_>) -> u64 {
+        chunks.on(self.steps.step(step)) as u64
     }
 
     /// Adds to `steps` how many chunks fit from which instant on; the first may begin before `from`.
-    pub(crate) fn fitting_steps(&self, from: u64, chunk: &[u64], steps: &mut Vec<(u64, u64)>) {
+    pub(crate) fn fitting_steps(&self, from: u64, chunks: EqualChunks<'_>, steps: &mut Vec<(u64, u64)>) {
         let times = self.steps.times();
         for (i, &time) in times.iter().enumerate().skip(self.steps.at(from)) {
-            let fitting = self.fitting(i, chunk);
+            let fitting = self.fitting(i, chunks);
             if steps.last().is_none_or(|last| last.1 != fitting) {
                 steps.push((time, fitting));
             }
         }
     }
 
-    /// How many more chunks would fit throughout `length` from which start on if so many (`chunk`: their size and number) were
-    /// not taken from `starts.end` on for as long: calls `rise` with each start at which the number rises, the last first, and
+    /// How many more chunks would fit throughout `length` from which start on if so many (`given`) of them were not taken from `starts.end` on for as long: calls `rise` with each start at which the number rises, the last first, and
     /// by how much. `falls` is of no use to the caller.
     ///
     /// A later start needs less of the time before `starts.end`, of which a machine has as much as before, and more of the
@@ -158,7 +161,7 @@ impl Profile {
         &self,
         starts: Range<u64>,
         length: u64,
-        (chunk, given): (&[u64], u64),
+        (chunks, given): (EqualChunks<'_>, u64),
         falls: &mut Vec<(u64, u64)>,
         mut rise: impl FnMut(u64, u64),
     ) {
@@ -168,7 +171,7 @@ impl Profile {
         }
         let times = self.steps.times();
         let mut i = self.steps.at(begin - 1);
-        let mut before = self.fitting(i, chunk);
+        let mut before = self.fitting(i, chunks);
         if before == 0 {
             return;
         }
@@ -181,7 +184,7 @@ impl Profile {
             if time.max(begin) >= last_end || least == 0 {
                 break;
             }
-            let fitting = self.fitting(j, chunk);
+            let fitting = self.fitting(j, chunks);
             if fitting < least {
                 falls.push((time.max(begin), fitting));
             }
@@ -207,7 +210,7 @@ impl Profile {
             }
             if end == times[i] {
                 i -= 1;
-                before = before.min(self.fitting(i, chunk));
+                before = before.min(self.fitting(i, chunks));
             }
         }
         if let Some(more) = more.filter(|more| *more > 0) {
@@ -230,11 +233,12 @@ impl Profile {
     }
 }
 
-/// How the number of chunks that fit in the free amounts compares with another.
+/// How the number of chunks that fit in the free amounts compares with another, which is not above the most on a machine.
 #[inline]
-fn against(fitting: u64, chunk: &[u64], free: &[u64]) -> Ordering {
-    let mut order = Ordering::Greater;
-    for (c, f) in chunk.iter().zip(free).filter(|(c, _)| **c > 0) {
+fn against(fitting: u64, chunks: EqualChunks<'_>, free: &[u64]) -> Ordering {
+    let is_most = fitting >= u64::from(chunks.most_on_one);
+    let mut order = if is_most { Ordering::Equal } else { Ordering::Greater };
+    for (c, f) in chunks.holds.iter().zip(free).filter(|(c, _)| **c > 0) {
         match f.checked_sub(c * fitting) {
             None => return Ordering::Less,
             Some(rest) if rest < *c => order = Ordering::Equal,

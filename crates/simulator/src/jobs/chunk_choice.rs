@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use super::kind::{Kind, copies};
+use super::kind::Kind;
 use super::machine_set::MachineSet;
 use super::placement::{Placement, Scores};
 
@@ -62,8 +62,8 @@ pub(crate) fn choose_all<'f, 'm, 'l, Batch>(
             next.extend(after.map(|machine| Reverse(Choice { score, machine, class, at })));
         }
         let used = at.map_or(0, |at: usize| u128::from(chosen[at].1));
-        let later = later(machine).map_or(u128::MAX, |free| copies(&kind.chunk, free));
-        let most = copies(&kind.chunk, free_of(class)).min(later).saturating_sub(used);
+        let later = later(machine).map_or(u128::MAX, |free| kind.chunks_on(free));
+        let most = kind.chunks_on(free_of(class)).min(later).saturating_sub(used);
         if most == 0 {
             continue;
         }
@@ -93,7 +93,7 @@ fn choose_first<'f, 'm, 'l>(
     later: impl Fn(u32) -> Option<&'l [u64]>,
 ) -> Option<Vec<(u32, u32)>> {
     let first_of = |class: u32| {
-        let on_each = copies(&kind.chunk, free_of(class));
+        let on_each = kind.chunks_on(free_of(class));
         members_of(class).next(0).map(|machine| Reverse((machine, class, on_each)))
     };
     let mut next: BinaryHeap<Reverse<(u32, u32, u128)>> = fitting.filter_map(first_of).collect();
@@ -101,7 +101,7 @@ fn choose_first<'f, 'm, 'l>(
     while left > 0 {
         let mut first = next.peek_mut()?;
         let Reverse((machine, class, on_each)) = *first;
-        let later = later(machine).map_or(u128::MAX, |free| copies(&kind.chunk, free));
+        let later = later(machine).map_or(u128::MAX, |free| kind.chunks_on(free));
         let chunks = on_each.min(later).min(u128::from(left)) as u32;
         if chunks > 0 {
             chosen.push((machine, chunks));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::kind::Kind;
+use super::kind::{EqualChunks, Kind};
 use super::machine_profiles::MachineProfiles;
 use super::shortfall::Shortfall;
 
@@ -28,6 +28,7 @@ struct Part {
 #[derive(Clone, Debug)]
 struct Sum {
     chunk: Vec<u64>,
+    most_on_one: u32,
     groups: Vec<u16>,
     length: u64,
     /// The changes of the machines that are counted, as [`MachineProfiles::class_changes`] numbers them.
@@ -116,7 +117,7 @@ impl FittingChunks {
             machines.profile_of(class).fitting_more(
                 starts.clone(),
                 length,
-                (&kind.chunk, chunks.into()),
+                (kind.equal_chunks(), chunks.into()),
                 &mut self.falls,
                 |start, more| changes.push((start, more as i64 * i64::from(count))),
             );
@@ -157,10 +158,16 @@ impl FittingChunks {
     /// The place of the sum of a kind and length; makes it if there is none.
     fn sum(&mut self, kind: &Kind, length: u64) -> usize {
         self.questions += 1;
-        let is = |sum: &Sum| sum.length == length && sum.chunk == kind.chunk && sum.groups == kind.groups;
+        let most_on_one = kind.equal_chunks().most_on_one;
+        let is = |sum: &Sum| {
+            (sum.length, sum.most_on_one) == (length, most_on_one)
+                && sum.chunk == kind.chunk
+                && sum.groups == kind.groups
+        };
         let at = self.sums.iter().position(is).unwrap_or_else(|| {
             let new = Sum {
                 chunk: kind.chunk.clone(),
+                most_on_one,
                 groups: kind.groups.clone(),
                 length,
                 counted: 0,
@@ -183,6 +190,7 @@ impl FittingChunks {
     /// Counts what has changed on the machines since the last time.
     fn count(&mut self, at: usize, machines: &MachineProfiles, now: u64) {
         let sum = &mut self.sums[at];
+        let chunks = EqualChunks { holds: &sum.chunk, most_on_one: sum.most_on_one };
         if sum.counted == machines.class_changes() {
             return;
         }
@@ -199,7 +207,7 @@ impl FittingChunks {
             }
             self.window.steps.clear();
             if count > 0 {
-                machines.profile_of(class).fitting_steps(now, &sum.chunk, &mut self.window.steps);
+                machines.profile_of(class).fitting_steps(now, chunks, &mut self.window.steps);
             }
             let changes = self.window.slide(now..u64::MAX, sum.length);
             // What a profile becomes later is mostly what it was.

@@ -1,7 +1,7 @@
 //! What is free on the machines of a site, and where a chunk is put.
 
 use super::free_capacity_tree::FreeCapacityTree;
-use super::kind::{Kind, copies, fits};
+use super::kind::{Kind, fits};
 use super::machine_classes::MachineClasses;
 use super::placement::{Placement, Scores};
 use super::placements::{Placements, Run, runs_of};
@@ -127,7 +127,7 @@ impl FreeMachines {
             Some(classes) => classes.capacity(kind, enough),
             None if kind.groups.is_empty() => 0,
             None => {
-                let most = copies(&kind.chunk, self.tree.of(0));
+                let most = kind.chunks_on(self.tree.of(0));
                 most + u128::from(kind.has_room_for_last(self.tree.of(0), most))
             }
         }
@@ -218,10 +218,7 @@ impl FreeMachines {
                 from = machine + 1;
                 while others.next_if(|(other, _)| *other < machine).is_some() {}
                 let chunks = others.peek().filter(|(other, _)| *other == machine).map_or(0, |(_, chunks)| *chunks);
-                let mut is_room = |free: &[u64]| {
-                    kind.beside(free, chunks, &mut left);
-                    fits(last, &left)
-                };
+                let mut is_room = |free: &[u64]| kind.last_fits_beside(free, chunks, &mut left);
                 if is_room(self.of(machine)) && later(machine).is_none_or(is_room) {
                     return Some(machine);
                 }
@@ -247,9 +244,9 @@ impl FreeMachines {
                     from = next.unwrap_or(to);
                     continue;
                 }
-                let now = if left == 1 { 1 } else { copies(&kind.chunk, free) };
+                let now = if left == 1 { 1 } else { kind.chunks_on(free) };
                 let fitting = match free_later.filter(|later| left > 1 && !is_same(later, free)) {
-                    Some(free) => copies(&kind.chunk, free).min(now),
+                    Some(free) => kind.chunks_on(free).min(now),
                     None => now,
                 };
                 let chunks = fitting.min(u128::from(left)) as u32;

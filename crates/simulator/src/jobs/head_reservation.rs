@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::free_machines::FreeMachines;
-use super::kind::{Kind, copies};
+use super::kind::Kind;
 use super::machine_state::Running;
 use super::placement::Placement;
 use super::placements::AscendingRuns;
@@ -178,7 +178,7 @@ impl HeadReservation {
         }
         let mut gain = 0;
         for job in &self.finishes {
-            let on = |machine: u32| copies(&head.chunk, &jobs.site.groups[jobs.site.group_of(machine)].has);
+            let on = |machine: u32| head.chunks_on(&jobs.site.groups[jobs.site.group_of(machine)].has);
             gain += job.held.machines().map(on).sum::<u128>();
         }
         if gain >= self.lacking {
@@ -202,7 +202,10 @@ impl HeadReservation {
             if !counts {
                 return;
             }
-            let moved = copies(&head.chunk, self.extra.of(machine)).min(u128::from(chunks)) as u32;
+            if head.is_spread() && self.held.has(machine) {
+                return;
+            }
+            let moved = head.chunks_on(self.extra.of(machine)).min(u128::from(chunks)) as u32;
             self.extra.give(last, &head.chunk, moved);
             self.extra.take(machine, &head.chunk, moved);
             self.held.remove_from_last(moved);
@@ -274,7 +277,7 @@ impl HeadReservation {
                 return lost;
             }
             left.iter_mut().zip(free.iter().zip(chunk)).for_each(|(l, (f, c))| *l = f - c * u64::from(chunks));
-            let lost = copies(&head.chunk, free) - copies(&head.chunk, &left);
+            let lost = head.chunks_on(free) - head.chunks_on(&left);
             last = Some((free, chunks, lost));
             lost
         });
@@ -326,7 +329,7 @@ impl HeadReservation {
             return self.extra.capacity(head);
         }
         let machines = job.held.machines().filter(|&m| may_use(head, m, jobs.site));
-        machines.map(|machine| copies(&head.chunk, self.extra.of(machine))).sum()
+        machines.map(|machine| head.chunks_on(self.extra.of(machine))).sum()
     }
 }
 

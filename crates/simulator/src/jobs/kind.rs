@@ -14,7 +14,8 @@ pub(crate) struct Kind {
     ///
     /// With one smaller chunk no placement rule can fail where another would not, nor where less is free: if the last
     /// chunk fits on no machine, every machine is as full of the others as it can be, and more than they fit nowhere.
-    /// With several, what fits would depend on the rule.
+    /// (With each chunk on a machine of its own: every machine on which one fits has one.) With several, what fits would
+    /// depend on the rule.
     pub(crate) last: Option<Vec<u64>>,
     /// Further sizes of chunks, largest first, and how many chunks are of each; there is no smaller last chunk then.
     pub(crate) sizes: Vec<(u32, Vec<u64>)>,
@@ -39,8 +40,27 @@ pub(crate) struct Kind {
     pub(crate) misfit: Option<Misfit>,
     /// Whether what its jobs require of machines is left out, as no machines on which they fit have it.
     pub(crate) drops_requirements: bool,
-    /// Whether its chunks are nodes that the source states, or whole machines, and there are so many.
+    /// Whether its chunks are nodes that the source states, or whole machines, and there are so many: each chunk is on a
+    /// machine of its own.
     pub(crate) is_by_nodes: bool,
+}
+
+/// Equal chunks: what each holds, and how many of them may be on one machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EqualChunks<'a> {
+    pub(crate) holds: &'a [u64],
+    pub(crate) most_on_one: u32,
+}
+
+impl EqualChunks<'_> {
+    /// Returns how many may be on a machine with so much free, beside no others of the job.
+    #[inline]
+    pub(crate) fn on(self, free: &[u64]) -> u128 {
+        match self.most_on_one {
+            1 => u128::from(fits(self.holds, free)),
+            most => copies(self.holds, free).min(u128::from(most)),
+        }
+    }
 }
 
 /// Why jobs do not lie on machines as their source says.
@@ -58,6 +78,24 @@ impl Kind {
     pub(crate) fn full_chunks(&self) -> u32 {
         let others: u32 = self.sizes.iter().map(|(chunks, _)| chunks).sum();
         self.copies - u32::from(self.last.is_some()) - others
+    }
+
+    /// Whether no machine may have two of its chunks.
+    #[inline]
+    pub(crate) fn is_spread(&self) -> bool {
+        self.is_by_nodes && self.copies > 1
+    }
+
+    /// Its equal chunks.
+    #[inline]
+    pub(crate) fn equal_chunks(&self) -> EqualChunks<'_> {
+        EqualChunks { holds: &self.chunk, most_on_one: if self.is_spread() { 1 } else { u32::MAX } }
+    }
+
+    /// How many of its equal chunks may be on a machine with so much free.
+    #[inline]
+    pub(crate) fn chunks_on(&self, free: &[u64]) -> u128 {
+        self.equal_chunks().on(free)
     }
 
     /// Whether its chunks are of several sizes that the source states.
@@ -99,16 +137,19 @@ impl Kind {
         self.last.as_deref().unwrap_or(&self.chunk)
     }
 
-    /// Writes to `left` what `chunks` equal chunks, which fit, leave of what is free.
-    pub(crate) fn beside(&self, free: &[u64], chunks: u32, left: &mut [u64]) {
+    /// Writes to `left` what `chunks` equal chunks, which fit, leave of what is free. Returns whether a smaller last chunk may
+    /// be there too.
+    pub(crate) fn last_fits_beside(&self, free: &[u64], chunks: u32, left: &mut [u64]) -> bool {
         let amounts = free.iter().zip(&self.chunk);
         left.iter_mut().zip(amounts).for_each(|(left, (free, chunk))| *left = free - chunk * u64::from(chunks));
+        let may = chunks == 0 || !self.is_spread();
+        may && self.last.as_ref().is_some_and(|last| fits(last, left))
     }
 
-    /// Whether there is a smaller last chunk and it fits beside `chunks` of the others.
+    /// Whether there is a smaller last chunk and it may be beside `chunks` of the others.
     #[inline]
     pub(crate) fn has_room_for_last(&self, free: &[u64], chunks: u128) -> bool {
-        let Some(last) = &self.last else { return false };
+        let Some(last) = self.last.as_ref().filter(|_| chunks == 0 || !self.is_spread()) else { return false };
         let mut amounts = last.iter().zip(free.iter().zip(&self.chunk));
         amounts.all(|(last, (free, chunk))| u128::from(*chunk) * chunks + u128::from(*last) <= u128::from(*free))
     }

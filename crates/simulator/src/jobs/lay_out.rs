@@ -2,7 +2,7 @@
 
 use evenhand_model::Amount;
 
-use super::kind::{Kind, Misfit, copies, fits};
+use super::kind::{Kind, Misfit, fits};
 use super::layout::{Layout, LayoutRule};
 use super::placement::{Placement, Scores};
 use super::prepared_jobs::Rejection;
@@ -70,8 +70,10 @@ impl Site {
         let smallest = kind.smallest_chunk().to_vec();
         kind.groups.retain(|&g| fits(&smallest, &self.groups[usize::from(g)].has));
         let machines: u64 = kind.groups.iter().map(|&g| u64::from(self.groups[usize::from(g)].count)).sum();
-        kind.is_by_nodes = matches!(kind.rule, LayoutRule::Source | LayoutRule::Whole | LayoutRule::Exclusive)
-            && machines >= u64::from(kind.copies);
+        kind.is_by_nodes = match kind.rule {
+            LayoutRule::Whole | LayoutRule::Exclusive => machines >= u64::from(kind.copies),
+            _ => kind.is_by_nodes,
+        };
         let slowness = |g: &u16| {
             let (above, below) = self.groups[usize::from(*g)].speed;
             (u128::from(above), u128::from(below))
@@ -97,11 +99,15 @@ impl Site {
             Some((steps, step)) if steps > 0 && steps % step == 0 => steps / step,
             _ => 1,
         };
-        if !source.sizes.is_empty() && self.lay_out_unevenly(kind, source.sizes) {
-            return None;
-        }
-        if source.nodes.is_some_and(|nodes| self.lay_out_on_nodes(kind, u64::from(nodes).min(cpus), cpus)) {
-            return None;
+        // Where there are too few machines, several chunks share one.
+        for is_by_nodes in if source.is_by_nodes { &[true, false][..] } else { &[false] } {
+            kind.is_by_nodes = *is_by_nodes;
+            if !source.sizes.is_empty() && self.lay_out_unevenly(kind, source.sizes) {
+                return None;
+            }
+            if source.nodes.is_some_and(|nodes| self.lay_out_on_nodes(kind, u64::from(nodes).min(cpus), cpus)) {
+                return None;
+            }
         }
         kind.misfit = source.largest_part(&kind.chunk, cpus).map(|part| {
             let is_held = kind.groups.iter().any(|&g| fits(&part, &self.groups[usize::from(g)].has));
@@ -261,8 +267,8 @@ impl Site {
     /// Returns how many chunks the empty machines hold that the job may use, a smaller last one among them.
     fn holds(&self, kind: &Kind) -> u128 {
         let groups = || kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
-        let full: u128 = groups().map(|g| u128::from(g.count) * copies(&kind.chunk, &g.has)).sum();
-        let has_room = groups().any(|g| kind.has_room_for_last(&g.has, copies(&kind.chunk, &g.has)));
+        let full: u128 = groups().map(|g| u128::from(g.count) * kind.chunks_on(&g.has)).sum();
+        let has_room = groups().any(|g| kind.has_room_for_last(&g.has, kind.chunks_on(&g.has)));
         full + u128::from(has_room)
     }
 
@@ -298,6 +304,8 @@ pub(super) struct SourceLayout<'a> {
     pub(super) nodes: Option<u32>,
     /// Sizes of chunks where there are several, largest first: how many, and what each holds.
     pub(super) sizes: &'a [(u32, Vec<u64>)],
+    /// Whether each chunk is on a machine of its own.
+    pub(super) is_by_nodes: bool,
 }
 
 impl SourceLayout<'_> {

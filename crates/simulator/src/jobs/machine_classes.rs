@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::chunk_choice;
 use super::class_buckets::{ClassBuckets, Place};
-use super::kind::{Kind, copies, fits};
+use super::kind::{Kind, fits};
 use super::machine_set::MachineSet;
 use super::occupied_classes::OccupiedClasses;
 use super::placement::{Placement, Scores};
@@ -272,7 +272,7 @@ impl MachineClasses {
         let buckets = groups.flat_map(|group| group.nearest(0, keys.clone()));
         for (_, occupied) in buckets.filter(|(_, occupied)| occupied.may_hold(smallest)) {
             for (free, &machines) in occupied.free.chunks_exact(self.width).zip(&occupied.machines) {
-                let on_one = copies(&kind.chunk, free);
+                let on_one = kind.chunks_on(free);
                 has_room_for_last = has_room_for_last || kind.has_room_for_last(free, on_one);
                 full += on_one * u128::from(machines);
                 if full >= enough {
@@ -345,12 +345,8 @@ impl MachineClasses {
         let mut best = self.choose(kind, last, excluded);
         let mut left = vec![0; self.width];
         for (machine, chunks) in held.iter() {
-            let is_late = later(machine).is_some_and(|free| {
-                kind.beside(free, chunks, &mut left);
-                !fits(last, &left)
-            });
-            kind.beside(self.free_of(self.of(machine)), chunks, &mut left);
-            if fits(last, &left) && !is_late {
+            let is_late = later(machine).is_some_and(|free| !kind.last_fits_beside(free, chunks, &mut left));
+            if kind.last_fits_beside(self.free_of(self.of(machine)), chunks, &mut left) && !is_late {
                 let choice = (self.scores.score(&left), machine);
                 best = Some(best.map_or(choice, |best| best.min(choice)));
             }
@@ -496,7 +492,7 @@ mod tests {
                 let kind = kind(chunk, copies, groups);
                 let later_of = |machine: u32| Some(later[machine as usize].as_slice());
                 let fitting = (0..).zip(&free).filter(|(m, _)| kind.groups.contains(&(site.group_of(*m) as u16)));
-                let capacity: u128 = fitting.map(|(_, free)| super::copies(&kind.chunk, free)).sum();
+                let capacity: u128 = fitting.map(|(_, free)| kind.chunks_on(free)).sum();
                 prop_assert_eq!(classes.capacity(&kind, u128::MAX), capacity);
                 let wanted = u128::from(copies);
                 prop_assert_eq!(classes.capacity(&kind, wanted) >= wanted, capacity >= wanted);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::free_machines::{FreeMachines, Limit};
 use super::head_reservation::{HeadReservation, RunningJobs};
-use super::kind::{Kind, copies, fits};
+use super::kind::{Kind, fits};
 use super::placement::Placement;
 use super::placements::Placements;
 use super::site::Site;
@@ -51,7 +51,7 @@ struct Contested {
 
 /// How many chunks fit now and not later.
 fn less_beside(kind: &Kind, now: &[u64], later: &[u64]) -> u128 {
-    copies(&kind.chunk, now).saturating_sub(copies(&kind.chunk, later))
+    kind.chunks_on(now).saturating_sub(kind.chunks_on(later))
 }
 
 /// Decides where a candidate may use reserved capacity: on groups on which it finishes by the shadow time.

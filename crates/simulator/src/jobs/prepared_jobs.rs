@@ -132,11 +132,14 @@ impl Jobs {
                 _ => ids_by_nodes.entry(KindKey { place, nodes, required, sizes, licences }).or_insert(u32::MAX),
             };
             let stated = sizes.map(|id| &chunks[id as usize]);
+            let required = required.map(|id| &requirements[id as usize]);
+            // Chunks that are not nodes may share one, unless the job or the scheduler spreads them.
+            let is_spread = site.has_equal_parts || required.is_some_and(|required| required.separate_machines);
             let source = SourceLayout {
+                is_by_nodes: stated.is_none() || is_spread,
                 nodes: stated.and_then(|stated| stated.equal).or(nodes),
                 sizes: stated.map_or(&[], |stated| &stated.sizes),
             };
-            let required = required.map(|id| &requirements[id as usize]);
             if *id == u32::MAX {
                 *id = jobs.kinds.len() as u32;
                 let demand = workload.demands().row(demand);

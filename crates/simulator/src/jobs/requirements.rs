@@ -11,6 +11,8 @@ pub(super) struct SiteRequirements {
     pub(super) allows: Vec<bool>,
     /// Whether jobs have their machines for themselves.
     pub(super) whole_machines: bool,
+    /// Whether no two chunks of a job may be on one machine.
+    pub(super) separate_machines: bool,
     /// Whether a word is unknown on this site, and so without effect.
     pub(super) has_unknown: bool,
 }
@@ -27,6 +29,7 @@ impl SiteRequirements {
         let mut found = SiteRequirements {
             allows: vec![true; site.groups.len()],
             whole_machines: required.whole_machines,
+            separate_machines: required.separate_machines,
             has_unknown: false,
         };
         for words in &required.wanted {

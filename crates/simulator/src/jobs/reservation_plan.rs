@@ -9,7 +9,7 @@ use super::best_machine::BestMachine;
 use super::chunk_choice;
 use super::fitting_chunks::FittingChunks;
 use super::free_totals::{FreeTotals, Window};
-use super::kind::{Kind, copies, fits};
+use super::kind::Kind;
 use super::machine_profiles::MachineProfiles;
 use super::placement::{Placement, Scores};
 use super::placements::Placements;
@@ -313,7 +313,7 @@ impl Plan {
                 }
                 None => {
                     let profiles = self.profiles(kind, without());
-                    search.insert(StartSearch::new(start, window.before, window.length, &kind.chunk, profiles))
+                    search.insert(StartSearch::new(start, window.before, window.length, kind.equal_chunks(), profiles))
                 }
             };
             if search.chunks() >= wanted {
@@ -361,7 +361,7 @@ impl Plan {
         for machine in groups.flat_map(|group| group.first..group.first + group.count) {
             let class = self.machines.class_of(machine);
             let on_each = *fitting[class as usize].get_or_insert_with(|| {
-                let chunks = self.machines.profile_of(class).copies_at(start, length, &kind.chunk);
+                let chunks = self.machines.profile_of(class).copies_at(start, length, kind.equal_chunks());
                 chunks.min(u32::MAX.into()) as u32
             });
             let chunks = on_each.min(left);
@@ -396,7 +396,7 @@ impl Plan {
             if !kind.groups.contains(&group) || !machines.profile_of(class).min_free_for(start, length, smallest, row) {
                 continue;
             }
-            let chunks = copies(&kind.chunk, row);
+            let chunks = kind.chunks_on(row);
             if chunks > 0 {
                 fitting.push((scores.score(row), class));
             }
@@ -430,8 +430,7 @@ impl Plan {
             }
             let mut beside = vec![0; width];
             for &(machine, chunks) in &chosen {
-                kind.beside(free_of(machines.class_of(machine)), chunks, &mut beside);
-                if fits(last, &beside) {
+                if kind.last_fits_beside(free_of(machines.class_of(machine)), chunks, &mut beside) {
                     best = best.into_iter().chain([(scores.score(&beside), machine)]).min();
                 }
             }

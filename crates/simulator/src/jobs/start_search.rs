@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use super::availability_profile::Profile;
+use super::kind::EqualChunks;
 
 /// Machines with one profile, and how many chunks fit on each at the start that was looked at last.
 struct Part<'a> {
@@ -19,7 +20,7 @@ struct Part<'a> {
 /// the next few profiles are looked at. When that is takes longer to find than the number itself, and many searches end
 /// with the first start, so it is found for the second.
 pub(super) struct StartSearch<'a> {
-    chunk: &'a [u64],
+    chunks: EqualChunks<'a>,
     start: u64,
     length: u64,
     parts: Vec<Part<'a>>,
@@ -36,17 +37,17 @@ impl<'a> StartSearch<'a> {
         start: u64,
         limit: u64,
         length: u64,
-        chunk: &'a [u64],
+        chunks: EqualChunks<'a>,
         profiles: impl Iterator<Item = (&'a Profile, u32)>,
     ) -> StartSearch<'a> {
         let mut together = 0;
         let part = |(profile, machines): (&'a Profile, u32)| {
-            let chunks = profile.copies_at(start, length, chunk);
-            together += u128::from(chunks) * u128::from(machines);
-            Part { profile, machines, chunks }
+            let fitting = profile.copies_at(start, length, chunks);
+            together += u128::from(fitting) * u128::from(machines);
+            Part { profile, machines, chunks: fitting }
         };
         let parts = profiles.map(part).collect();
-        StartSearch { chunk, start, length, parts, limit, until: None, together }
+        StartSearch { chunks, start, length, parts, limit, until: None, together }
     }
 
     /// How many chunks fit on all machines together.
@@ -58,7 +59,7 @@ impl<'a> StartSearch<'a> {
     pub(super) fn next_change(&mut self) -> u64 {
         let until = self.until.get_or_insert_with(|| {
             let until = |part: &Part<'_>| {
-                part.profile.copies_until(self.start, self.length, self.chunk, part.chunks, self.limit)
+                part.profile.copies_until(self.start, self.length, self.chunks, part.chunks, self.limit)
             };
             let all = (0..).zip(&self.parts);
             all.filter_map(|(number, part)| until(part).map(|until| Reverse((until, number)))).collect()
@@ -75,9 +76,9 @@ impl<'a> StartSearch<'a> {
             let number = next.0.1;
             let part = &mut self.parts[number as usize];
             self.together -= u128::from(part.chunks) * u128::from(part.machines);
-            part.chunks = part.profile.copies_at(start, self.length, self.chunk);
+            part.chunks = part.profile.copies_at(start, self.length, self.chunks);
             self.together += u128::from(part.chunks) * u128::from(part.machines);
-            match part.profile.copies_until(start, self.length, self.chunk, part.chunks, self.limit) {
+            match part.profile.copies_until(start, self.length, self.chunks, part.chunks, self.limit) {
                 Some(until) => *next = Reverse((until, number)),
                 None => {
                     PeekMut::pop(next);

@@ -40,7 +40,8 @@ fn place_by(site: &Site, kind: &Kind, free: &Free<'_>, mut scores: Option<&mut S
                     Some((now, later)) => (now.as_slice(), later.as_deref()),
                     None => ((free.now)(machine), (free.later)(machine)),
                 };
-                if !fits(chunk, now) || later.is_some_and(|later| !fits(chunk, later)) {
+                let is_taken = kind.is_spread() && beside.contains_key(&machine);
+                if is_taken || !fits(chunk, now) || later.is_some_and(|later| !fits(chunk, later)) {
                     continue;
                 }
                 let score = scores.as_mut().map_or(0, |scores| scores.score(now));

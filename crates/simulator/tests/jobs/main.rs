@@ -141,7 +141,7 @@ fn job(users: usize) -> impl Strategy<Value = Job> {
     let asked = prop_oneof![2 => Just(None), 3 => (1u64..12).prop_map(Some)];
     let amounts = [0u64..7, 0u64..5];
     let nodes = prop_oneof![2 => Just(None), 1 => (1u32..5).prop_map(Some)];
-    let word = prop::sample::select(vec!["a", "b", "^a", "a|b", "unknown", "cl_0", "1", "#excl"]);
+    let word = prop::sample::select(vec!["a", "b", "^a", "a|b", "unknown", "cl_0", "1", "#excl", "#scatter"]);
     let requires = prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(word, 1..3)];
     let sizes = prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec((1u32..3, [1u64..4, 0u64..4]), 2..4)];
     let queues = prop_oneof![3 => (0usize..3).prop_map(|q| vec![q]), 1 => prop::collection::vec(0usize..3, 2..4)];
@@ -243,15 +243,16 @@ fn world(backfill: Backfill) -> impl Strategy<Value = World> {
 fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
     let asked = prop::sample::select(vec![None, Some(4), Some(8), Some(30)]);
     let amounts = (prop::sample::select(vec![1u64, 2, 2, 4, 8, 12]), prop::sample::select(vec![0u64, 1, 2, 4]));
-    let job = (0u64..60, prop::sample::select(vec![0u64, 1, 4, 8, 20]), asked, 0usize..5, amounts, licences())
-        .prop_map(|(submit, run, asked, user, (cpu, mem), licences)| Job {
+    let nodes = prop::sample::select(vec![None, None, Some(2), Some(3), Some(6)]);
+    let job = (0u64..60, prop::sample::select(vec![0u64, 1, 4, 8, 20]), asked, 0usize..5, amounts, nodes, licences())
+        .prop_map(|(submit, run, asked, user, (cpu, mem), nodes, licences)| Job {
             submit,
             run,
             asked,
             user,
             queues: vec![0],
             amounts: [cpu, mem],
-            nodes: None,
+            nodes,
             requires: vec![],
             sizes: vec![],
             licences,

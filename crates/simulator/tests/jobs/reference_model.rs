@@ -96,6 +96,8 @@ pub(crate) struct ReferenceModel<'a> {
     last: Vec<Option<[u64; 2]>>,
     /// Each chunk, if they are of several sizes.
     uneven: Vec<Vec<[u64; 2]>>,
+    /// Whether each chunk is on a machine of its own.
+    is_spread: Vec<bool>,
     /// By machine.
     group: Vec<usize>,
     /// Whether what a job requires of machines is left out.
@@ -136,6 +138,7 @@ impl<'a> ReferenceModel<'a> {
             chunks: vec![1; n],
             last: vec![None; n],
             uneven: vec![Vec::new(); n],
+            is_spread: vec![false; n],
             group: (0..world.machines.len()).flat_map(|g| vec![g; world.machines[g].count]).collect(),
             without: vec![false; n],
             only: vec![None; n],
@@ -217,16 +220,20 @@ impl<'a> ReferenceModel<'a> {
                 self.properties[m].contains(&word) || word == name || word.strip_prefix("cl_") == Some(name.as_str())
             })
         };
-        word == "#excl" || !(0..self.has.len()).any(has) || has(machine) == is_wanted
+        word.starts_with('#') || !(0..self.has.len()).any(has) || has(machine) == is_wanted
     }
 
-    /// The first machine after another on which chunks of an empty site fit.
-    fn fit_on_empty(&self, i: usize, chunks: &[[u64; 2]]) -> bool {
+    /// The first machine after another on which chunks of an empty site fit; of each only one, if they are spread.
+    fn fit_on_empty(&self, i: usize, chunks: &[[u64; 2]], is_spread: bool) -> bool {
         let mut free = self.has.clone();
-        let allowed = self.allowed(i);
-        chunks.iter().all(|&chunk| match allowed.iter().find(|&&m| fits(chunk, free[m])) {
-            Some(&m) => {
+        let mut allowed = self.allowed(i);
+        chunks.iter().all(|&chunk| match allowed.iter().position(|&m| fits(chunk, free[m])) {
+            Some(at) => {
+                let m = allowed[at];
                 free[m] = minus(free[m], chunk);
+                if is_spread {
+                    allowed.remove(at);
+                }
                 true
             }
             None => false,
@@ -288,7 +295,7 @@ impl<'a> ReferenceModel<'a> {
         let mut splits = false;
         let tries: Vec<u64> = match self.world.layout {
             _ if self.world.is_pool => vec![1],
-            Layout::Auto => stated.map(|n| u64::from(n).min(cpus)).into_iter().chain([1, cpus]).collect(),
+            Layout::Auto => vec![1, cpus],
             Layout::Single => vec![1],
             Layout::Packed => vec![cpus],
             Layout::Chunks(size) => vec![cpus.div_ceil(u64::from(size.get()))],
@@ -318,25 +325,31 @@ impl<'a> ReferenceModel<'a> {
         let mut sizes: Vec<[u64; 2]> =
             job.sizes.iter().flat_map(|(count, chunk)| vec![*chunk; *count as usize]).collect();
         sizes.sort_by(|a, b| b.cmp(a));
-        if !splits && is_auto && sizes.first() != sizes.last() && self.fit_on_empty(i, &sizes) {
-            (self.chunks[i], self.uneven[i]) = (sizes.len(), sizes);
-            splits = true;
-        }
-        if let Some(nodes) = stated.filter(|_| is_auto && !splits) {
-            // As evenly as whole processors allow.
-            let nodes = u64::from(nodes).min(cpus);
-            let each = (0..nodes).map(|k| cpus / nodes + u64::from(k < cpus % nodes));
-            let parts: Vec<[u64; 2]> = each.map(|n| [n, job.amounts[1].div_ceil(nodes)]).collect();
-            if parts.first() != parts.last() && self.fit_on_empty(i, &parts) {
-                self.chunks[i] = parts.len();
-                match parts.as_slice() {
-                    [first, .., before, last] if first == before => {
-                        (self.chunk[i], self.last[i]) = (*first, Some(*last))
-                    }
-                    [first, last] => (self.chunk[i], self.last[i]) = (*first, Some(*last)),
-                    _ => self.uneven[i] = parts,
-                }
+        // Nodes are different machines if there are enough; chunks only if they are to be.
+        let may_spread = job.sizes.is_empty() || job.requires.contains(&"#scatter");
+        for is_spread in if may_spread { vec![true, false] } else { vec![false] } {
+            if !splits && is_auto && sizes.first() != sizes.last() && self.fit_on_empty(i, &sizes, is_spread) {
+                (self.chunks[i], self.uneven[i], self.is_spread[i]) = (sizes.len(), sizes.clone(), is_spread);
                 splits = true;
+            }
+            if let Some(nodes) = stated.filter(|_| is_auto && !splits) {
+                // As evenly as whole processors allow.
+                let nodes = u64::from(nodes).min(cpus);
+                let each = (0..nodes).map(|k| job.amounts[0] / nodes + u64::from(k < job.amounts[0] % nodes));
+                let parts: Vec<[u64; 2]> = each.map(|n| [n, job.amounts[1].div_ceil(nodes)]).collect();
+                if self.fit_on_empty(i, &parts, is_spread) {
+                    (self.chunks[i], self.is_spread[i]) = (parts.len(), is_spread);
+                    match parts.as_slice() {
+                        [first, .., last] if first == last => self.chunk[i] = *first,
+                        [first, .., before, last] if first == before => {
+                            (self.chunk[i], self.last[i]) = (*first, Some(*last))
+                        }
+                        [first, last] => (self.chunk[i], self.last[i]) = (*first, Some(*last)),
+                        [one] => self.chunk[i] = *one,
+                        _ => self.uneven[i] = parts,
+                    }
+                    splits = true;
+                }
             }
         }
         for parts in tries.into_iter().filter(|_| !splits).collect::<Vec<_>>() {
@@ -481,7 +494,8 @@ impl<'a> ReferenceModel<'a> {
     ) -> Option<Vec<usize>> {
         let mut on = Vec::new();
         for k in 0..self.chunks[i] {
-            let m = self.choose_machine(i, k, &free, rule, &may)?;
+            let is_new = |m: usize| !self.is_spread[i] || !on.contains(&m);
+            let m = self.choose_machine(i, k, &free, rule, |m| may(m) && is_new(m))?;
             free[m] = minus(free[m], self.amounts(i, k));
             on.push(m);
         }
@@ -525,7 +539,9 @@ impl<'a> ReferenceModel<'a> {
         for k in 0..self.chunks[i] {
             let finishes_in_time = |m: usize| now + self.expected_duration(i, m) <= shadow;
             let chunk = self.amounts(i, k);
-            let m = self.choose_machine(i, k, &free, rule, |m| finishes_in_time(m) || fits(chunk, left[m]))?;
+            let is_new = |m: usize| !self.is_spread[i] || !on.contains(&m);
+            let may = |m: usize| is_new(m) && (finishes_in_time(m) || fits(chunk, left[m]));
+            let m = self.choose_machine(i, k, &free, rule, may)?;
             free[m] = minus(free[m], chunk);
             if !finishes_in_time(m) {
                 left[m] = minus(left[m], chunk);

@@ -54,6 +54,9 @@ impl NodeRequest {
             }
         }
         required.extend(is_exclusive.then_some(Requirements::WHOLE_MACHINES));
+        // Equal nodes are counted; of others the chunks are listed.
+        let are_equal = request.parts.iter().all(|(_, each)| *each == request.parts[0].1);
+        required.extend((!are_equal).then_some(Requirements::SEPARATE_MACHINES));
         request.requires = required.join(",");
         Some(request)
     }
@@ -133,7 +136,7 @@ mod tests {
             Some((found.parts.iter().map(|(n, p)| (*n, *p / NANO)).collect::<Vec<_>>(), found.requires))
         };
         assert_eq!(parse("1:ppn=64:x86_64:cl_zewura#excl"), Some((vec![(1, 64)], "x86_64,cl_zewura,#excl".into())));
-        assert_eq!(parse("1:ppn=4+2:ppn=8"), Some((vec![(1, 4), (2, 8)], String::new())));
+        assert_eq!(parse("1:ppn=4+2:ppn=8"), Some((vec![(1, 4), (2, 8)], "#scatter".into())));
         assert_eq!(parse("2:ppn=1:brno:nfs4+1:nfs4"), Some((vec![(2, 1), (1, 1)], "nfs4".into())));
         assert_eq!(parse("host7:ppn=2:brno"), Some((vec![(1, 2)], "host7,brno".into())));
         assert_eq!(parse("1:ppn=1:^zewura12.cz:mem=3gb"), Some((vec![(1, 1)], "^zewura12.cz".into())));

@@ -291,7 +291,7 @@ fn chunks_of_pbs_are_those_of_select() {
     let packed = with("Resource_List.ncpus=8 Resource_List.select=2:ncpus=4 Resource_List.place=pack");
     assert_eq!((packed.0.as_str(), packed.1), ("cpu=8", [None, None]));
     let spread = with("Resource_List.ncpus=8 Resource_List.select=2:ncpus=4 Resource_List.place=scatter");
-    assert_eq!(spread.1, [Some("2:cpu=4".to_string()), None]);
+    assert_eq!(spread.1, [Some("2:cpu=4".to_string()), Some("#scatter".to_string())]);
     // A job that was altered.
     let altered = with("Resource_List.ncpus=9 Resource_List.select=2:ncpus=4");
     assert_eq!((altered.0.as_str(), altered.1), ("cpu=9", [None, None]));

@@ -105,7 +105,7 @@ fn columns_19_and_21_give_chunks_requirements_and_machines() {
     };
     let different = "2:ppn=4:nfs4:x+1:ppn=8:nfs4#excl";
     let chunks = "2:cpu=4:mem=2000+1:cpu=8:mem=2000";
-    assert_eq!(details(different), [chunks, "nfs4,#excl", "n5,n6", "completed"]);
+    assert_eq!(details(different), [chunks, "nfs4,#excl,#scatter", "n5,n6", "completed"]);
     // Sizes that do not make up the job's 16 processors say nothing.
     assert_eq!(details("2:ppn=4+1:ppn=4:cl_a"), ["", "", "n5,n6", "completed"]);
     assert_eq!(details("1:ppn=16:cl_a:^n7"), ["", "cl_a,^n7", "n5,n6", "completed"]);

@@ -45,6 +45,8 @@ impl ChunkSize {
 pub(super) struct Place {
     /// All of them on one host.
     is_packed: bool,
+    /// Each on a host of its own.
+    is_scattered: bool,
     /// Nobody else is on their hosts.
     is_exclusive: bool,
 }
@@ -99,8 +101,10 @@ impl Select {
 
     /// What is required of every host, in the notation of [`Requirements`].
     pub(super) fn requires(&self, place: Place) -> String {
-        let exclusive = place.is_exclusive.then(|| Requirements::WHOLE_MACHINES.to_string());
-        self.required.iter().cloned().chain(exclusive).collect::<Vec<_>>().join(",")
+        let exclusive = place.is_exclusive.then_some(Requirements::WHOLE_MACHINES);
+        let scattered = self.chunks(place).filter(|_| place.is_scattered).map(|_| Requirements::SEPARATE_MACHINES);
+        let required = self.required.iter().map(String::as_str);
+        required.chain(exclusive).chain(scattered).collect::<Vec<_>>().join(",")
     }
 }
 
@@ -156,8 +160,8 @@ fn requirement(name: &str, value: &str) -> Option<String> {
 }
 
 impl Place {
-    /// Parses where chunks are placed: `free`, `pack`, `scatter` or `vscatter`, and whether their hosts are shared. Chunks
-    /// that are to be apart are not told from chunks that may be.
+    /// Parses where chunks are placed: `free`, `pack`, `scatter` or `vscatter`, and whether their hosts are shared. Vnodes
+    /// are taken for hosts.
     pub(super) fn parse(text: &str) -> Result<Place, Fault<'_>> {
         let mut place = Place::default();
         let mut at = 0;
@@ -165,7 +169,8 @@ impl Place {
             match word {
                 "pack" => place.is_packed = true,
                 "excl" | "exclhost" => place.is_exclusive = true,
-                "free" | "scatter" | "vscatter" | "shared" => {}
+                "scatter" | "vscatter" => place.is_scattered = true,
+                "free" | "shared" => {}
                 _ if word.starts_with("group=") => {}
                 _ => {
                     return Err((at, word, "free, pack, scatter, vscatter, excl, exclhost, shared or group=resource"));
@@ -193,11 +198,11 @@ mod tests {
         let two = "2:ncpus=4:mem=8gb+1:ncpus=16:ngpus=2";
         let chunks = "2:cpu=4:mem=8589934592+1:cpu=16:gpu=2";
         assert_eq!(read(two, "free"), (Some(chunks.into()), none()));
-        assert_eq!(read(two, "scatter:exclhost"), (Some(chunks.into()), "#excl".into()));
+        assert_eq!(read(two, "scatter:exclhost"), (Some(chunks.into()), "#excl,#scatter".into()));
         assert_eq!(read(two, "pack"), (None, none()));
         assert_eq!(read("ncpus=2+2:ncpus=2", "free:shared"), (Some("3:cpu=2".into()), none()));
         assert_eq!(read("1:mem=1gb", "free"), (None, none()));
-        assert_eq!(read("3", "vscatter:group=rack"), (Some("3:cpu=1".into()), none()));
+        assert_eq!(read("3", "vscatter:group=rack"), (Some("3:cpu=1".into()), "#scatter".into()));
         let required = read("2:ncpus=1:host=n7:ssd=True:old=false:mpiprocs=1+1:ncpus=2:ssd=true", "free").1;
         assert_eq!(required, "ssd");
         assert_eq!(read("1:ncpus=1:vntype=cray_compute:ssd=T:old=n", "excl").1, "cray_compute,ssd,^old,#excl");
