@@ -31,6 +31,7 @@ mod pending_kinds;
 mod placement;
 mod placements;
 mod planned_backfill;
+mod planned_placement;
 mod planned_settings;
 mod prepared_jobs;
 mod queue_choices;

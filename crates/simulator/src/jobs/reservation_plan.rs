@@ -1,12 +1,11 @@
 //! The plan of conservative backfilling: a reservation for every waiting job, and the capacity that all of them leave free.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use evenhand_model::Time;
 
 use super::availability_profile::Profile;
 use super::best_machine::BestMachine;
-use super::chunk_choice;
 use super::fitting_chunks::FittingChunks;
 use super::free_totals::{FreeTotals, Window};
 use super::kind::Kind;
@@ -17,7 +16,6 @@ use super::release_log::ReleaseLog;
 use super::shortfall::Shortfall;
 use super::site::Site;
 use super::start_search::StartSearch;
-use super::uneven_chunks;
 
 /// A job's place in the plan.
 #[derive(Clone, Debug)]
@@ -42,7 +40,7 @@ pub(super) struct Plan {
     pub(super) licences: Option<Profile>,
     pub(super) reservations: HashMap<u32, Reservation>,
     by_start: BTreeSet<(u64, u32)>,
-    scores: Scores,
+    pub(super) scores: Scores,
     /// Number of times capacity was released.
     pub(super) releases: u64,
     /// What was released.
@@ -50,7 +48,7 @@ pub(super) struct Plan {
     /// What a job holds, by group and resource.
     amounts: Vec<u64>,
     /// By class of machines: what is free throughout the time that is looked at.
-    free: Vec<u64>,
+    pub(super) free: Vec<u64>,
     pub(super) fitting: FittingChunks,
 }
 
@@ -350,106 +348,6 @@ impl Plan {
             (count > 0).then(|| (self.machines.profile_of(class), count))
         });
         others.chain(without.values().map(|(profile, count)| (profile, *count)))
-    }
-
-    /// Where first fit puts a job of equal chunks, from a start on for so long.
-    fn place_first(&self, site: &Site, kind: &Kind, start: u64, length: u64) -> Option<Placements> {
-        // By class of machines, once one of its machines has been met.
-        let mut fitting: Vec<Option<u32>> = vec![None; self.machines.places()];
-        let (mut held, mut left) = (Placements::default(), kind.full_chunks());
-        let groups = kind.groups.iter().map(|&g| &site.groups[usize::from(g)]);
-        for machine in groups.flat_map(|group| group.first..group.first + group.count) {
-            let class = self.machines.class_of(machine);
-            let on_each = *fitting[class as usize].get_or_insert_with(|| {
-                let chunks = self.machines.profile_of(class).copies_at(start, length, kind.equal_chunks());
-                chunks.min(u32::MAX.into()) as u32
-            });
-            let chunks = on_each.min(left);
-            if chunks > 0 {
-                held.add(machine, chunks);
-                left -= chunks;
-                if left == 0 {
-                    return Some(held);
-                }
-            }
-        }
-        None
-    }
-
-    /// Where the rule puts a job of several equal chunks, and perhaps a smaller last one, from a start on for so long.
-    pub(super) fn place(&mut self, site: &Site, kind: &Kind, start: u64, length: u64) -> Option<Placements> {
-        if self.scores.rule == Placement::FirstFit && kind.last.is_none() {
-            return self.place_first(site, kind, start, length);
-        }
-        let Plan { width, machines, scores, free, .. } = self;
-        let width = *width;
-        let smallest = kind.smallest_chunk();
-        let mut left = u128::from(kind.copies);
-        let mut last_fits = false;
-        // The classes on which a chunk fits, and those on which at least the last one does.
-        let (mut fitting, mut with_last) = (Vec::new(), Vec::new());
-        scores.of_chunk(&kind.chunk);
-        for (class, group, count) in machines.classes() {
-            let from = class as usize * width;
-            free.resize(free.len().max(from + width), 0);
-            let row = &mut free[from..from + width];
-            if !kind.groups.contains(&group) || !machines.profile_of(class).min_free_for(start, length, smallest, row) {
-                continue;
-            }
-            let chunks = kind.chunks_on(row);
-            if chunks > 0 {
-                fitting.push((scores.score(row), class));
-            }
-            if kind.last.is_some() {
-                with_last.push(class);
-                last_fits = last_fits || kind.has_room_for_last(row, chunks);
-            }
-            left = left.saturating_sub(chunks * u128::from(count));
-        }
-        if left > u128::from(last_fits) {
-            return None;
-        }
-        let free_of = |class: u32| &free[class as usize * width..][..width];
-        let members_of = |class: u32| machines.members_of(class);
-        let all = std::iter::once((0, fitting));
-        let chosen = chunk_choice::choose_all(kind, scores, all, |_, fitting| fitting, free_of, members_of, |_| None)?;
-        let mut held = Placements::default();
-        chosen.iter().for_each(|&(machine, chunks)| held.add(machine, chunks));
-        held.merge();
-        if let Some(last) = &kind.last {
-            scores.of_chunk(last);
-            let others: HashSet<u32> = chosen.iter().map(|(machine, _)| *machine).collect();
-            let mut best: Option<(u64, u32)> = None;
-            for class in with_last {
-                let members = members_of(class);
-                let mut next = members.next(0);
-                while let Some(machine) = next.filter(|machine| others.contains(machine)) {
-                    next = members.next(machine + 1);
-                }
-                best = best.into_iter().chain(next.map(|machine| (scores.score(free_of(class)), machine))).min();
-            }
-            let mut beside = vec![0; width];
-            for &(machine, chunks) in &chosen {
-                if kind.last_fits_beside(free_of(machines.class_of(machine)), chunks, &mut beside) {
-                    best = best.into_iter().chain([(scores.score(&beside), machine)]).min();
-                }
-            }
-            held.last = Some(best?.1);
-        }
-        Some(held)
-    }
-
-    /// Where the rule puts a job of several sizes of chunks.
-    fn place_uneven(&mut self, site: &Site, kind: &Kind, start: u64, length: u64) -> Option<Placements> {
-        let Plan { width, machines, scores, free, .. } = self;
-        let width = *width;
-        for (class, _, _) in machines.classes() {
-            let from = class as usize * width;
-            free.resize(free.len().max(from + width), 0);
-            machines.profile_of(class).min_free(start, length, &mut free[from..from + width]);
-        }
-        let now = |machine: u32| &free[machines.class_of(machine) as usize * width..][..width];
-        uneven_chunks::place(site, kind, &uneven_chunks::Free { now: &now, later: &|_| None }, scores)
     }
 
     /// The earliest start of a job of one chunk. With `earlier` only a start that is, on a machine of which capacity was

@@ -337,6 +337,48 @@ fn the_last_chunk_of_a_job_is_as_small_as_what_is_left() {
     agrees_with_the_reference_model(&world).unwrap();
 }
 
+/// Two processors on two nodes take a machine each, where two machines are up to it; on one they share it.
+#[test]
+fn nodes_are_different_machines_where_there_are_enough() {
+    let job = |nodes, sizes, requires| Job {
+        submit: 0,
+        run: 5,
+        asked: None,
+        user: 0,
+        queues: vec![0],
+        amounts: [2, 0],
+        nodes,
+        requires,
+        sizes,
+        licences: [0, 0],
+    };
+    let jobs = vec![
+        job(Some(2), vec![], vec![]),
+        job(None, vec![(2, [1, 0])], vec![]),
+        job(None, vec![(2, [1, 0])], vec!["#scatter"]),
+    ];
+    for (count, expected) in [(2, [vec![0, 1], vec![0, 0], vec![0, 1]]), (1, [vec![0, 0], vec![0, 0], vec![0, 0]])] {
+        let world = World {
+            machines: vec![Machines { count, has: [8, 8], speed: (1, 1), properties: vec![] }],
+            queues: vec![],
+            jobs: jobs.clone(),
+            licences: [0, 0],
+            is_pool: false,
+            policy: "fifo",
+            placement: Placement::FirstFit,
+            backfill: Backfill::None,
+            blocking: true,
+            layout: Layout::Auto,
+        };
+        let mut machines = vec![Vec::new(); 3];
+        for a in &run(&world).1.machines.as_ref().unwrap().placed {
+            machines[a.row as usize].extend((0..a.chunks).map(|_| a.machine));
+        }
+        assert_eq!(machines, expected);
+        agrees_with_the_reference_model(&world).unwrap();
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
