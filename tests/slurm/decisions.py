@@ -13,7 +13,7 @@ then on other jobs run. So nothing is simulated here but one decision at a time,
     later starts      whether such a start is later than the instant up to which slurmctld puts the job off (rule 10)
 
 Prints a line `name decisions same share` for each, and fails below 95 % of planned and later starts. Written from the rules,
-and from slurmctld 22.05 and 24.11, without a look at the simulator. For jobs with a number of nodes and as many processors on each, without
+and from slurmctld 22.05 and 24.11 (it reads the log of 26.05 too), without a look at the simulator. For jobs with a number of nodes and as many processors on each, without
 preemption, licences, features and reservations.
 """
 
@@ -72,7 +72,8 @@ class Job:
         self.each = self.processors // self.nodes
         self.limit = int(row["TimelimitRaw"]) * 60
         self.start, self.end = (seconds(row[key]) if row[key][0].isdigit() else None for key in ("Start", "End"))
-        held = sum(cluster.processors[n] for n in cluster.list(row["NodeList"])) if self.start else 0
+        self.on = cluster.list(row["NodeList"]) if self.start else []
+        held = sum(cluster.processors[n] for n in self.on)
         # sacct has no column for --exclusive.
         self.is_exclusive = held == int(row["NCPUS"]) != self.processors
 
@@ -348,6 +349,7 @@ class Replay:
         # The pass or run that the log is in: its name, what the rules start, and what was started.
         self.current = None
         self.test = None
+        self.release = (22, 5)
 
     def like(self, number):
         return self.tasks[number][0] if number in self.tasks else self.jobs.get(number)
@@ -373,12 +375,22 @@ class Replay:
         else:
             self.count("planned starts", found is not None and (max(found[0], at), found[1]) == (start, sorted(nodes)))
 
+    def started(self, now, number, nodes):
+        self.compare_test(now, now, nodes)
+        head = self.head_of.get(number, number)
+        if self.current:
+            self.current[2].append((head, nodes))
+        if pending := self.state.pending.get(head):
+            pending.left -= 1
+        if job := self.jobs.get(number):
+            self.state.begin(number, job, job.start or now, nodes)
+
     def line(self, now, text):
         state, cluster = self.state, self.cluster
         # The log does not name jobs that their limits end.
         for key in [k for k, (job, *_) in state.running.items() if job.end and job.end < now]:
             state.finish(key)
-        if found := re.search(r"_slurm_rpc_submit_batch_job: JobId=(\d+) InitPrio=(\d+)", text):
+        if found := re.search(r"_slurm_rpc_submit_batch_job: JobId=(\d+)(?: SLUID=\S+)? InitPrio=(\d+)", text):
             head = int(found[1])
             if job := self.like(head):
                 state.pending[head] = Pending(job, int(found[2]), now, len(self.tasks.get(head, [job])))
@@ -394,7 +406,8 @@ class Replay:
         elif "_attempt_backfill: completed testing" in text:
             self.close()
         elif found := re.search(r"version (\d+)\.(\d+)\S* started", text):
-            self.rules.by_interval = (int(found[1]), int(found[2])) >= (24, 11)
+            self.release = (int(found[1]), int(found[2]))
+            self.rules.by_interval = self.release >= (24, 11)
         elif found := re.search(rf"Test {JOB} at (\S+) (?:to \S+ \(later_start: (\S+)\) )?on (\S+)", text):
             job, until = self.like(int(found[1])), found[4]
             until = seconds(until) if until and until != "NO" else None
@@ -407,15 +420,13 @@ class Replay:
         elif found := re.search(r"Try later JobId=\S+ later_start (\d+)", text):
             self.compare_test(now, later_than=int(found[1]))
         elif found := re.search(rf"(?:Started|Allocate) {JOB} .*?(?: on |NodeList=)(\S+)", text):
-            number, nodes = int(found[2] or found[1]), sorted(cluster.list(found[3]))
-            self.compare_test(now, now, nodes)
-            head = self.head_of.get(number, number)
-            if self.current:
-                self.current[2].append((head, nodes))
-            if pending := state.pending.get(head):
-                pending.left -= 1
-            if job := self.jobs.get(number):
-                state.begin(number, job, job.start or now, nodes)
+            self.started(now, int(found[2] or found[1]), sorted(cluster.list(found[3])))
+        elif self.release >= (26, 5) and (found := re.search(rf"slurm_cred_create: creating credential for {JOB}", text)):
+            # The log of 26.05 names what backfill starts nowhere else; jobs have such a line at their ends too.
+            number = int(found[2] or found[1])
+            job, in_backfill = self.jobs.get(number), self.current and self.current[0] == "runs of backfill"
+            if in_backfill and job and job.start == now and number not in state.running:
+                self.started(now, number, sorted(job.on))
         elif found := re.search(rf"_job_complete: {JOB} done", text):
             state.finish(int(found[2] or found[1]))
 

@@ -83,7 +83,7 @@ real() {
         [ "$tasks" = 1 ] || asked+=(-a "1-$tasks")
         script="exec sleep $run"
         # One sleep would go on while the job is suspended.
-        [[ $mix != suspension* ]] || script="for i in \$(seq $run); do sleep 1; done"
+        [[ $mix != suspension* ]] || script="seq $run | xargs -I{} sleep 1"
         # shellcheck disable=SC2086
         submit "${users[$user]}" "${asked[@]}" $options --wrap "$script" >/dev/null ||
             echo "not submitted: $user $partition $count $cpus $options" >&2

@@ -9,9 +9,9 @@ keep_run() {
     # slurmdbd learns of the last ends a little later.
     until_true 60 all_are_over "$2"
     mkdir -p "$1"
-    # Constraints can have the usual delimiter.
+    # Constraints and commands can have the usual delimiter; no command of these tests has this one.
     sacct -a -X -P --delimiter=';' --noconvert --duplicates -S "$2" -o \
-        JobIDRaw,JobID,JobName,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,Suspended,TimelimitRaw,NNodes,NCPUS,ReqTRES,AllocTRES,Constraints,NodeList,Flags \
+        JobIDRaw,JobID,JobName,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,Suspended,TimelimitRaw,NNodes,NCPUS,ReqTRES,AllocTRES,Constraints,NodeList,Flags,SubmitLine \
         >"$1/sacct.txt"
     sacctmgr -P show assoc >"$1/assoc.txt"
     sacctmgr -P show qos >"$1/qos.txt"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Rules of Slurm's scheduler on a handful of jobs each, on a real Slurm and simulated from its configuration and sacct alone:
-# preemption (suspended, requeued, cancelled; by partitions and by QOS, and within one), features of nodes, licences.
+# preemption (suspended, requeued, cancelled; by partitions and by QOS, and within one), features of nodes, licences, arrays with a throttle.
 #   tests/slurm/rules.sh EVENHAND [--only CLUSTER] [--keep DIR] [--conf 'LINES OF SLURM.CONF'] [--release bookworm|trixie|sid]
 #   tests/slurm/rules.sh EVENHAND --from DIR     compares again what --keep has kept
 # Each job must start and end within a few seconds of the real one (see `near`). Starts Slurms of its own, side by side, and stops them
@@ -28,7 +28,7 @@ done
 source "$root/tests/slurm/kept.sh"
 # Seconds: passes and backfill have phases of their own, and sacct rounds down.
 near=4
-clusters=(tiers features qos within licences)
+clusters=(tiers features qos within licences arrays)
 
 # Three nodes of 4 processors, and a clock that answers within two seconds.
 nodes='n1 4 4000 0 old
@@ -76,6 +76,9 @@ PreemptMode=CANCEL,WITHIN
 CONF
         licences) cat <<CONF ;;
 SchedulerParameters=$clocks,bf_licenses
+CONF
+        arrays) cat <<CONF ;;
+SchedulerParameters=$clocks
 CONF
     esac
     printf '%s\n' "$conf"
@@ -157,6 +160,19 @@ two kinds of licences
 3 10 -n1 -L idl
 4 5 -n1
 JOBS
+        arrays) cat <<JOBS ;;
+two tasks of an array run at once, and a later job beside them
+0 8 -n1 -a 1-5%2
+2 6 -n1
+a task that the throttle holds back keeps nothing free: the next job starts, and then the array waits for it
+0 10 -n2 -C old -a 1-3%1
+2 30 -n2 -C old
+4 5 -n4 -C old
+arrays have throttles of their own, and the tasks of one without any start together
+0 9 -n1 -C new -a 0-2%1
+1 9 -n1 -C new -a 0-3%2
+2 7 -n2 -C ssd -a 0-1
+JOBS
     esac
 }
 
@@ -186,9 +202,9 @@ real() {
             [0-9]*)
                 read -r at run options <<<"$line"
                 until [ $(($(date +%s) - began)) -ge "$at" ]; do sleep 0.1; done
-                # Not one sleep: its clock goes on while the job is suspended.
+                # Not one sleep: its clock goes on while the job is suspended. Without a semicolon, which separates columns of sacct.
                 # shellcheck disable=SC2086
-                submitted=$(submit "$user" -J "r$run" -t 2 $options --wrap "for i in \$(seq $run); do sleep 1; done") || submitted="? $options"
+                submitted=$(submit "$user" -J "r$run" -t 2 $options --wrap "seq $run | xargs -I{} sleep 1") || submitted="? $options"
                 printf '%s %s\n' "$submitted" "$group" >>"$to/groups"
                 ;;
             *)
@@ -210,17 +226,17 @@ compared() {
     one_row_a_job "$1" real | awk -F';' '
         function seconds(time) { gsub(/[-T:]/, " ", time); return mktime(time) }
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-        { print $at["JobIDRaw"], seconds($at["Submit"]), seconds($at["Start"]), seconds($at["End"]), $at["NodeList"], $at["Suspended"] }' >real.txt
+        { print $at["JobID"], seconds($at["Submit"]), seconds($at["Start"]), seconds($at["End"]), $at["NodeList"], $at["Suspended"] }' >real.txt
     simulate "$1" || return 1
     tail -n +2 study/tasks-site-*.csv | awk -F, '{ print $3, $4, $4 + $5 }' >simulated.txt
     [ "$(wc -l <real.txt)" = "$(wc -l <simulated.txt)" ] || { echo "other jobs are simulated" && return 1; }
     paste -d' ' real.txt simulated.txt | awk '
         NR == FNR { group[$1] = $2; next }
-        $1 in group {
-            g = group[$1]
+        split($1, id, "_") && id[1] in group {
+            g = group[id[1]]
             if (!(g in first)) first[g] = $2
             moved = $2 - $7
-            printf "%d %d %d %d %d %d %s %s\n", $1, g, $3 - first[g], $8 + moved - first[g], $4 - first[g], $9 + moved - first[g], $5, $6
+            printf "%s %d %d %d %d %d %s %s\n", $1, g, $3 - first[g], $8 + moved - first[g], $4 - first[g], $9 + moved - first[g], $5, $6
         }' "$1/groups" -
 }
 
@@ -231,7 +247,7 @@ is_near() {
         $2 == group {
             n++
             far += off($3, $4) || off($5, $6)
-            printf "job %d starts at %d s, simulated %d, ends at %d, simulated %d, on %s, suspended for %s\n", $1, $3, $4, $5, $6, $7, $8
+            printf "job %s starts at %d s, simulated %d, ends at %d, simulated %d, on %s, suspended for %s\n", $1, $3, $4, $5, $6, $7, $8
         }
         END { exit !(n > 0 && far == 0) }' compared.txt
 }

@@ -125,12 +125,12 @@ impl PreemptMode {
     }
 }
 
-/// A quality of service: what its jobs preempt, and how they are preempted.
+/// A quality of service: its priority, what its jobs preempt, and how they are preempted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QualityOfService {
     /// The name.
     pub name: String,
-    /// Jobs of a lower priority are preempted first.
+    /// Jobs of a lower priority are preempted first. The QOS factor of Slurm's priority is this over the highest.
     pub priority: u32,
     /// The names of those whose jobs its own may preempt.
     pub preempts: Vec<String>,
@@ -267,7 +267,7 @@ pub struct Cluster {
     pub queues: Vec<Queue>,
     /// Limits beside those of the queues.
     pub limits: Vec<Limit>,
-    /// Qualities of service that preempt or are preempted.
+    /// Qualities of service that have a priority, preempt or are preempted.
     pub qos: Vec<QualityOfService>,
     /// Licences, of which running jobs hold some.
     pub licences: Vec<Licence>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_model::{AccountTree, Capacity, Resource, Weights, Workload};
+use evenhand_model::{AccountTree, Capacity, Cluster, Detail, Resource, Weights, Workload};
 
 use crate::equivalents::Equivalents;
 use crate::settings::PolicySettings;
@@ -34,6 +34,8 @@ pub struct PolicyContext<'a> {
     pub resources: &'a [Resource],
     /// The queues in the order of [`Job::queue`](crate::Job::queue), for settings that name them.
     pub queues: &'a [String],
+    /// The qualities of service in the order of [`Job::qos`](crate::Job::qos), for settings that name them.
+    pub qos: &'a [String],
     /// How fast the past is forgotten; required by policies with [`needs_decay`](crate::Registration::needs_decay).
     pub decay: Option<Decay>,
     /// The structure that keeps users ordered where priorities move; decisions do not depend on it.
@@ -56,6 +58,7 @@ impl<'a> PolicyContext<'a> {
             weights,
             resources: &[],
             queues: &[],
+            qos: &[],
             decay: None,
             order: Order::Auto,
             accounts: None,
@@ -65,9 +68,10 @@ impl<'a> PolicyContext<'a> {
         }
     }
 
-    /// Takes the names of resources and queues from a workload.
+    /// Takes the names of resources, queues and qualities of service from a workload.
     pub fn workload(self, workload: &'a Workload) -> PolicyContext<'a> {
-        PolicyContext { resources: workload.resources(), queues: workload.queues(), ..self }
+        let qos = workload.details(Detail::Qos);
+        PolicyContext { resources: workload.resources(), queues: workload.queues(), qos, ..self }
     }
 
     /// Sets the resources, in the order of the capacity.
@@ -78,6 +82,11 @@ impl<'a> PolicyContext<'a> {
     /// Sets the names of the queues.
     pub fn queues(self, queues: &'a [String]) -> PolicyContext<'a> {
         PolicyContext { queues, ..self }
+    }
+
+    /// Sets the names of the qualities of service.
+    pub fn qos(self, qos: &'a [String]) -> PolicyContext<'a> {
+        PolicyContext { qos, ..self }
     }
 
     /// Sets the decay, or removes it.
@@ -119,9 +128,23 @@ pub struct SiteConfiguration {
     pub settings: BTreeMap<String, String>,
     /// `PriorityJobFactor` of every partition, by name.
     pub partition_factors: BTreeMap<String, u32>,
+    /// `Priority` of every QOS, by name; empty: not known.
+    pub qos_priorities: BTreeMap<String, u32>,
+    /// How many nodes there are; 0: not known.
+    pub nodes: u32,
 }
 
 impl SiteConfiguration {
+    /// Takes the priorities of QOS and the number of nodes from the description of the site's machines.
+    #[must_use]
+    pub fn with_cluster(self, cluster: &Cluster) -> SiteConfiguration {
+        SiteConfiguration {
+            qos_priorities: cluster.qos.iter().map(|qos| (qos.name.clone(), qos.priority)).collect(),
+            nodes: u32::try_from(cluster.machines()).unwrap_or(u32::MAX),
+            ..self
+        }
+    }
+
     /// Returns a setting by its name in slurm.conf(5), in any case.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.settings.get(&name.to_ascii_lowercase()).map(String::as_str)

@@ -28,6 +28,10 @@ pub struct Job<'a> {
     pub chunks: u32,
     /// Its queue, as an index of the workload's queues.
     pub queue: Option<u32>,
+    /// Its quality of service, as an index of the workload's.
+    pub qos: Option<u32>,
+    /// How many nodes it asked for, if that is known.
+    pub nodes: Option<u32>,
     /// The wall time it asked for, on the machines it runs on.
     pub requested: Span,
     /// When it started, once it has.
@@ -38,7 +42,7 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// A job of one chunk, in no queue, at speed and price 1, of which no times are known.
+    /// A job of one chunk, in no queue and of no quality of service, at speed and price 1, of which no times are known.
     pub fn new(user: UserId, demand: &'a [Amount]) -> Job<'a> {
         Job {
             user,
@@ -46,6 +50,8 @@ impl<'a> Job<'a> {
             demand,
             chunks: 1,
             queue: None,
+            qos: None,
+            nodes: None,
             requested: Span::ZERO,
             started: Time::ZERO,
             rate: 1.0,

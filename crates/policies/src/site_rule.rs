@@ -25,7 +25,7 @@ pub const SITE_RULE: Registration =
         if !site.has_multifactor_priority() {
             return Ok(Box::new(Fifo::new(context)));
         }
-        let settings = Settings::of_site(site, context.resources, context.queues)?;
+        let settings = Settings::of_site(site, context.resources, context.queues, context.qos)?;
         let context = context.decay(Some(decay(site)?));
         Ok(policy_of_site(&context, &billing(&context), &settings))
     });

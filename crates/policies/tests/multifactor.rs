@@ -5,7 +5,7 @@
 use evenhand_documents::{Document, Format};
 use evenhand_model::{AccountTree, Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
 use evenhand_policies::multifactor::{FactorWeights, Factors, Fairshare, Settings, Size, in_minutes, normalised, tres};
-use evenhand_policies::{Decay, Job, Policy, PolicyContext, PolicySettings, Registry};
+use evenhand_policies::{Decay, Job, Policy, PolicyContext, PolicySettings, Registry, SITE_RULE, SiteConfiguration};
 use proptest::prelude::*;
 
 #[path = "reference_models/slurm_documents.rs"]
@@ -20,6 +20,8 @@ struct Waits {
     submitted_ms: u64,
     demand: [u64; 2],
     queue: Option<u32>,
+    qos: Option<u32>,
+    nodes: Option<u32>,
     requested_s: u64,
 }
 
@@ -30,11 +32,12 @@ fn built(name: &str, tree: &AccountTree, settings: &Settings) -> Box<dyn Policy>
     let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
     let registry = Registry::built_in();
     let queues: Vec<String> = (0..settings.partitions.len()).map(|queue| format!("q{queue}")).collect();
-    let text = settings.to_toml(&resources, &queues);
+    let qos: Vec<String> = (0..settings.qos.len()).map(|qos| format!("s{qos}")).collect();
+    let text = settings.to_toml(&resources, &queues, &qos);
     let mut sections = PolicySettings::default();
     let document = Document::parse("settings", &text, Some(Format::Toml)).unwrap();
     sections.set_section(&registry, "multifactor", document).unwrap();
-    let context = PolicyContext::new(&capacity, &weights).resources(&resources).queues(&queues);
+    let context = PolicyContext::new(&capacity, &weights).resources(&resources).queues(&queues).qos(&qos);
     registry.build(name, &context.decay(Some(decay)).accounts(Some(tree)).settings(&sections)).unwrap()
 }
 
@@ -62,13 +65,21 @@ fn by_hand(settings: &Settings, reference: &SlurmDocuments, waits: &Waits, user:
         false => Rational::ONE,
     };
     let cpus = Rational::from(waits.demand[0]) / Rational::from(CAPACITY);
-    let large = match settings.small_relative_to_time {
-        true => &cpus / Rational::from(waits.requested_s.div_ceil(60).max(1)),
-        false => cpus.clone(),
+    // A job that names no number of nodes asks for one.
+    let nodes =
+        (settings.nodes > 0).then(|| weight(waits.nodes.unwrap_or(1).min(settings.nodes)) / weight(settings.nodes));
+    let minutes = Rational::from(waits.requested_s.div_ceil(60).max(1));
+    let large = match (settings.small_relative_to_time, nodes) {
+        (true, Some(nodes)) => (&cpus).max(&nodes) / minutes,
+        (true, None) => &cpus / minutes,
+        (false, Some(nodes)) => (&cpus + nodes) / weight(2),
+        (false, None) => cpus.clone(),
     };
     let size = if settings.favor_small { Rational::ONE - large } else { large };
     let of_partition = waits.queue.and_then(|q| settings.partitions.get(q as usize)).copied().unwrap_or(1);
     let partition = weight(of_partition) / weight(settings.highest_partition);
+    let of_qos = waits.qos.and_then(|q| settings.qos.get(q as usize)).copied().unwrap_or(0);
+    let qos = weight(of_qos) / weight(settings.highest_qos.max(1));
     let gpus = Rational::from(waits.demand[1]) / Rational::from(GPUS);
     let power = |ratio: f64| Rational::try_from((-ratio / to_f64(&settings.damping)).exp2()).unwrap();
     let fairshare = match settings.fairshare {
@@ -81,6 +92,7 @@ fn by_hand(settings: &Settings, reference: &SlurmDocuments, waits: &Waits, user:
         + weight(w.fairshare) * fairshare
         + weight(w.job_size) * size
         + weight(w.partition) * partition
+        + weight(w.qos) * qos
         + &w.tres[0] * cpus
         + &w.tres[1] * gpus
 }
@@ -92,7 +104,7 @@ fn whole(sum: &Rational) -> u32 {
 fn settings() -> impl Strategy<Value = Settings> {
     let weight = || prop::sample::select(vec![0u32, 1, 10, 1000, 10_000, u32::MAX / 8]);
     let tres = || prop::sample::select(vec![-1000i64, 0, 1, 3000]);
-    let weights = (weight(), weight(), weight(), weight(), tres(), tres());
+    let weights = (weight(), weight(), weight(), weight(), weight(), tres(), tres());
     let rest = (
         prop::sample::select(vec![0u64, 3, 40, 604_800]),
         prop::sample::select(Fairshare::ALL.to_vec()),
@@ -100,17 +112,22 @@ fn settings() -> impl Strategy<Value = Settings> {
         any::<bool>(),
         any::<bool>(),
         prop::collection::vec(0u32..20, 0..3),
+        (
+            prop::collection::vec(prop::sample::select(vec![0u32, 1, 10, u32::MAX]), 0..3),
+            prop::sample::select(vec![0u32, 1, 7]),
+        ),
     );
-    (weights, rest).prop_map(|((age, fairshare, job_size, partition, cpu, gpu), rest)| {
-        let (max_age, kind, (damping, over), favor_small, small_relative_to_time, partitions) = rest;
+    (weights, rest).prop_map(|((age, fairshare, job_size, partition, of_qos, cpu, gpu), rest)| {
+        let (max_age, kind, (damping, over), favor_small, small_relative_to_time, partitions, (qos, nodes)) = rest;
         Settings {
             weights: FactorWeights {
                 age,
                 fairshare,
                 job_size,
                 partition,
+                qos: of_qos,
                 tres: vec![Rational::from(cpu), Rational::from(gpu)],
-                ..FactorWeights::default()
+                association: 0,
             },
             max_age: Span::from_secs(max_age),
             fairshare: kind,
@@ -119,6 +136,9 @@ fn settings() -> impl Strategy<Value = Settings> {
             small_relative_to_time,
             highest_partition: partitions.iter().copied().max().unwrap_or(0).max(1),
             partitions,
+            highest_qos: qos.iter().copied().max().unwrap_or(0),
+            qos,
+            nodes,
         }
     })
 }
@@ -141,13 +161,19 @@ fn trees() -> impl Strategy<Value = (AccountTree, Vec<u64>)> {
 }
 
 fn waits() -> impl Strategy<Value = Option<Waits>> {
-    let queue = prop::option::of(0u32..4);
+    let queue = (
+        prop::option::of(0u32..4),
+        prop::option::of(0u32..3),
+        prop::option::of(prop::sample::select(vec![1u32, 3, 9])),
+    );
     let demand = (prop::sample::select(vec![0, 1, 25_000, CAPACITY / 3, CAPACITY]), 0..=GPUS);
     let job = (prop_oneof![0u64..40_000, Just(8000)], demand, queue, prop::sample::select(vec![0u64, 1, 60, 61, 7200]));
-    let job = job.prop_map(|(submitted_ms, (cpu, gpu), queue, requested_s)| Waits {
+    let job = job.prop_map(|(submitted_ms, (cpu, gpu), (queue, qos, nodes), requested_s)| Waits {
         submitted_ms,
         demand: [cpu, gpu],
         queue,
+        qos,
+        nodes,
         requested_s,
     });
     prop::option::weighted(0.8, job)
@@ -176,7 +202,7 @@ proptest! {
             let submitted = Time::from_nanos(waits.submitted_ms * 1_000_000);
             let demand = waits.demand.map(Amount);
             let requested = Span::from_secs(waits.requested_s);
-            policy.set_first_pending(id, Some(&Job { queue: waits.queue, requested, ..Job::new(id, &demand).at(submitted, position(user)) }));
+            policy.set_first_pending(id, Some(&Job { queue: waits.queue, qos: waits.qos, nodes: waits.nodes, requested, ..Job::new(id, &demand).at(submitted, position(user)) }));
             let sum = by_hand(&settings, &reference, waits, user, now);
             let expected = whole(&sum);
             let found = -policy.standing(now, id).key;
@@ -350,4 +376,42 @@ fn priorities_that_slurm_printed() {
         assert_eq!(priority(nodes, processors, Some(limit), true), small);
     }
     assert_eq!(priority(3, 20, Some(60), true), 1);
+}
+
+/// What `sprio -l` of Slurm 22.05.8 printed for jobs of QOS with the priorities 0, 1000 and 370 that waited on three nodes of
+/// 4, 4 and 8 processors: the policy `site` gives the same, by the priorities of the QOS over the highest, and by nodes too.
+#[test]
+fn the_site_s_rule_gives_the_priorities_that_slurm_printed() {
+    let resources = [Resource::new("cpu", ""), Resource::new("mem", "MB")];
+    let capacity = Capacity::new(&resources, vec![Rational::from(16), Rational::from(32_000)]).unwrap();
+    let weights = Weights::equal(1);
+    let conf = [
+        ("PriorityType", "priority/multifactor"),
+        ("PriorityWeightJobSize", "100000"),
+        ("PriorityWeightPartition", "2000"),
+        ("PriorityWeightQOS", "70000"),
+        ("PriorityWeightTRES", "CPU=30000,Mem=5000"),
+    ];
+    let named = |list: &[(&str, u32)]| list.iter().map(|(name, number)| (name.to_string(), *number)).collect();
+    let site = SiteConfiguration {
+        settings: conf.map(|(name, value)| (name.to_ascii_lowercase(), value.to_string())).into(),
+        partition_factors: named(&[("main", 1), ("low", 5), ("high", 20)]),
+        qos_priorities: named(&[("normal", 0), ("urgent", 1000), ("odd", 370)]),
+        nodes: 3,
+    };
+    let registry = Registry::built_in().with(SITE_RULE).unwrap();
+    let (queues, qos) = (["main", "high"].map(String::from), ["odd", "urgent", "normal"].map(String::from));
+    let context = PolicyContext::new(&capacity, &weights).resources(&resources).queues(&queues).qos(&qos);
+    let mut policy = registry.build("site", &context.site(Some(&site))).unwrap();
+    for (nodes, processors, memory, queue, qos, printed) in [
+        (None, 5, 500, 1, Some(0), 69_644),
+        (Some(2), 2, 200, 1, Some(0), 71_264),
+        (Some(3), 16, 1600, 1, Some(1), 202_250),
+        (Some(1), 1, 2000, 0, Some(2), 22_079),
+        (None, 1, 2000, 0, None, 22_079),
+    ] {
+        let demand = [Amount(processors), Amount(memory)];
+        let job = Job { nodes, queue: Some(queue), qos, ..Job::new(UserId(0), &demand) };
+        assert_eq!(policy.job_priorities().unwrap().priority(Time::ZERO, &job), printed);
+    }
 }

@@ -183,7 +183,7 @@ fn run(
 ) -> Simulated {
     let decay = Some(Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap());
     let registry = Registry::built_in();
-    let text = settings.to_toml(w.resources(), w.queues());
+    let text = settings.to_toml(w.resources(), w.queues(), &[]);
     let mut sections = PolicySettings::default();
     let document = Document::parse("settings", &text, Some(Format::Toml)).unwrap();
     sections.set_section(&registry, "multifactor", document).unwrap();

@@ -1,5 +1,6 @@
 //! The accounting history: `sacct`, imported as a workload.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
 use evenhand_model::Time;
@@ -12,6 +13,9 @@ use crate::run_commands::{Call, Commands};
 
 /// The fields for an import. Without free text of users (names, comments), which may contain the separator.
 const COLUMNS: &str = "--format=JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,AllocTRES,Reservation,Constraints";
+
+/// The commands that submitted the jobs, for the throttles of arrays: free text, which may contain the separator and line ends.
+const COMMANDS: &str = "--format=JobID,SubmitLine";
 
 /// A time window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +43,12 @@ pub struct History {
 impl History {
     /// Returns the command: one row for each job (`-X`) and each run of a requeued job (`-D`), with exact amounts.
     pub fn call(&self) -> Call {
+        self.call_for(COLUMNS)
+    }
+
+    fn call_for(&self, columns: &str) -> Call {
         let mut arguments: Vec<String> =
-            ["--allocations", "--parsable2", "--duplicates", "--noconvert", COLUMNS].map(String::from).into();
+            ["--allocations", "--parsable2", "--duplicates", "--noconvert", columns].map(String::from).into();
         if self.all_users {
             arguments.push("--allusers".into());
         }
@@ -58,20 +66,57 @@ impl History {
     /// Returns an error if `sacct` fails, its output is not understood, or no job in the window has run and ended.
     pub fn read(&self, commands: &dyn Commands) -> Result<Imported, ReadError> {
         let text = commands.run(&self.call())?;
+        let (text, unknown) = match has_arrays(&text) {
+            true => match commands.run(&self.call_for(COMMANDS)) {
+                Ok(lines) => (with_commands(&text, &lines), None),
+                Err(error) => (text, Some(format!("throttles of arrays are not known: {error}."))),
+            },
+            false => (text, None),
+        };
         let options = ImportOptions {
             format: Format::Sacct,
             lenient: self.lenient,
             threads: self.threads,
             ..ImportOptions::default()
         };
-        Ok(import(&[Source::Bytes { name: "sacct".into(), data: text.into_bytes() }], &options)?)
+        let mut imported = import(&[Source::Bytes { name: "sacct".into(), data: text.into_bytes() }], &options)?;
+        imported.summary.assumptions.extend(unknown);
+        Ok(imported)
     }
+}
+
+/// The id of the task of an array with which a row begins (`100_2`).
+fn task_of_array(row: &str) -> Option<(&str, &str)> {
+    let (id, rest) = row.split_once('|')?;
+    let (array, task) = id.split_once('_')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(array) && is_number(task)).then_some((id, rest))
+}
+
+fn has_arrays(text: &str) -> bool {
+    text.lines().any(|row| task_of_array(row).is_some())
+}
+
+/// Returns a table with one more column, SubmitLine: the commands that submitted the tasks of arrays, without the separator.
+///
+/// A line that does not begin with the id of a task continues a command, or is of another job.
+fn with_commands(table: &str, commands: &str) -> String {
+    let commands: HashMap<&str, &str> = commands.lines().filter_map(task_of_array).collect();
+    let mut rows = table.lines();
+    let mut text = rows.next().map_or_else(String::new, |header| format!("{header}|SubmitLine\n"));
+    for row in rows {
+        let command = task_of_array(row).and_then(|(id, _)| commands.get(id)).copied().unwrap_or_default();
+        text += &format!("{row}|{}\n", command.replace('|', " "));
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
+    use evenhand_model::Detail;
+
     use super::*;
-    use crate::RecordedOutput;
+    use crate::{CommandError, RecordedOutput};
 
     fn history(all_users: bool, lenient: bool) -> History {
         let from = Time::from_secs(1_693_440_000);
@@ -85,6 +130,46 @@ mod tests {
         assert!(arguments.contains("--starttime=2023-08-31T00:00:00 --endtime=2023-08-31T12:29:47"), "{arguments}");
         assert!(arguments.contains("--allusers"));
         assert!(!history(false, false).call().arguments.join(" ").contains("--allusers"));
+    }
+
+    /// Answers the two calls of sacct.
+    struct Sacct {
+        commands: Result<&'static str, ()>,
+    }
+
+    impl Commands for Sacct {
+        fn run(&self, call: &Call) -> Result<String, CommandError> {
+            let times = "2023-08-31T00:00:00|2023-08-31T00:00:05|2023-08-31T00:01:05";
+            let row = |id: &str| format!("{id}|ann|COMPLETED|{times}|cpu=2\n");
+            match call.arguments.iter().any(|argument| argument == COMMANDS) {
+                false => {
+                    let rows = [row("7_1"), row("7_2"), row("8_1"), row("9")].concat();
+                    Ok(format!("JobID|User|State|Submit|Start|End|AllocTRES\n{rows}"))
+                }
+                true => self.commands.map(String::from).map_err(|()| CommandError::Absent { program: "sacct" }),
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_have_the_throttles_of_their_commands() {
+        let of = |commands| {
+            let found = history(true, false).read(&Sacct { commands }).unwrap();
+            let arrays = (0..4).map(|row| found.workload.detail(Detail::Array, row).map(str::to_string));
+            (arrays.collect::<Vec<_>>(), found.summary.assumptions)
+        };
+        let lines = "JobID|SubmitLine\n7_1|sbatch -a 1-2%1 --wrap a|b\n7_2|sbatch -a 1-2%1 --wrap echo\n9|--array=0-9%3\n8_1|sbatch x\n9|y\n";
+        let named =
+            |names: [&str; 3]| names.map(|name| Some(name.to_string())).into_iter().chain([None]).collect::<Vec<_>>();
+        let (arrays, assumptions) = of(Ok(lines));
+        assert_eq!(arrays, named(["7%1", "7%1", "8"]));
+        assert!(!assumptions.join(" ").contains("throttles"), "{assumptions:?}");
+        let (arrays, assumptions) = of(Err(()));
+        assert_eq!(arrays, named(["7", "7", "8"]));
+        assert!(
+            assumptions.join(" ").contains("throttles of arrays are not known: sacct is not installed"),
+            "{assumptions:?}"
+        );
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub fn site_configuration(configuration: &Configuration, partitions: &[Partition
     SiteConfiguration {
         settings: configuration.settings().map(|(name, value)| (name.to_string(), as_printed(name, value))).collect(),
         partition_factors: partitions.iter().map(factor).collect(),
+        ..SiteConfiguration::default()
     }
 }
 

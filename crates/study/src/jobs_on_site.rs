@@ -71,6 +71,18 @@ fn has_dates(workload: &Workload) -> bool {
     workload.zero_s() > 0 || workload.columns().submit.first().is_some_and(|first| *first >= DATES_FROM)
 }
 
+/// Returns a note on the jobs whose array limits how many of its tasks run at once.
+pub(crate) fn note_of_throttles(workload: &Workload, are_followed: bool) -> Option<String> {
+    let throttled = workload.throttled_tasks();
+    (throttled > 0).then(|| {
+        let jobs = counted(throttled, "job is a task of an array", "jobs are tasks of arrays");
+        match are_followed {
+            true => format!("{jobs} with a throttle (sbatch --array=0-99%5): no more tasks of an array run at once than it allows."),
+            false => format!("{jobs} with a throttle (sbatch --array=0-99%5), which is ignored here: --scheduler slurm, easy and strict follow it on the machines of a cluster file."),
+        }
+    })
+}
+
 impl OnSite {
     /// Places a workload's jobs on the machines of a cluster.
     pub(crate) fn machines(cluster: &Cluster, workload: &Workload, rules: JobRules) -> Result<Arc<OnSite>, SiteError> {
@@ -180,10 +192,16 @@ impl OnSite {
             .chain(unknown)
             .chain(dropped)
             .chain(licences)
+            .chain(note_of_throttles(workload, self.follows_throttles()))
             .chain(several)
             .chain(self.note_of_closures())
             .chain(self.note_of_submissions(workload))
             .collect()
+    }
+
+    /// Whether throttles of arrays hold jobs back: reservations that are kept do not know them, nor does a pool.
+    fn follows_throttles(&self) -> bool {
+        self.cluster.is_some() && !self.rules.backfill.keeps_reservations()
     }
 
     /// Returns a note on jobs of the log beyond limits of submissions.

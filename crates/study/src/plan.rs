@@ -11,7 +11,7 @@ use evenhand_simulator::{LayoutRule, PoolOptions, Reactions, SiteError};
 use thiserror::Error;
 
 use crate::digest::{Digest, workload_digest};
-use crate::jobs_on_site::{JobRules, OnSite, layout_records};
+use crate::jobs_on_site::{JobRules, OnSite, layout_records, note_of_throttles};
 use crate::logged::{self, LOGGED, has_starts};
 use crate::point::workload_record;
 use crate::policy_inputs::PolicyInputs;
@@ -264,6 +264,9 @@ impl Plan {
     /// Returns what had to be assumed about the workload, and what settings do not apply, in sentences.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
+        if self.runs.iter().any(|run| run.on_site.is_none()) {
+            notes.extend(note_of_throttles(&self.workload, false));
+        }
         // Runs of several policies on one site assume the same.
         for on_site in self.runs.iter().filter_map(|run| run.on_site.as_ref()) {
             for note in on_site.notes(&self.workload) {

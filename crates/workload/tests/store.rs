@@ -195,6 +195,27 @@ fn licences_are_columns_of_names_since_format_5() {
     assert_eq!((w.resources()[0].name.as_str(), w.amounts(0)[0].0), ("licences", 3));
 }
 
+/// Before format 6 a column of arrays is one of a resource.
+#[test]
+fn arrays_are_columns_of_names_since_format_6() {
+    let details = Details::from_fn(|detail| (detail == Detail::Array).then_some("100%5"));
+    let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
+    b.push(&Task { user: "a", amounts: &[1], details, ..Task::default() });
+    let (_folder, path) = scratch();
+    store::write(&path, &b.finish().unwrap()).unwrap();
+    assert_eq!(store::read(&path).unwrap().detail(Detail::Array, 0), Some("100%5"));
+    let schema = "message m { required int64 submit_ns; required int64 duration_ns; required binary user (STRING); required int64 array; }";
+    let metadata = vec![KeyValue::new("evenhand.format".to_string(), "5".to_string())];
+    let (_folder, path) = foreign_with(schema, Some(metadata), |g| {
+        int64(g, &[5], None);
+        int64(g, &[7], None);
+        text(g, &["a"], None);
+        int64(g, &[3], None);
+    });
+    let w = store::read(&path).unwrap();
+    assert_eq!((w.resources()[0].name.as_str(), w.amounts(0)[0].0), ("array", 3));
+}
+
 /// In files before format 4, and where there is no resource of the name before, `_requested` is part of a resource's name.
 #[test]
 fn requested_amounts_are_columns_beside_those_of_their_resources() {
@@ -353,11 +374,11 @@ fn a_file_of_a_later_format_is_refused_and_one_of_an_earlier_format_read() {
         store::read(&path)
     };
     // Format 1 had neither the key nor the column of nodes.
-    for known in [None, Some("1"), Some("2"), Some("3"), Some("4"), Some("5")] {
+    for known in [None, Some("1"), Some("2"), Some("3"), Some("4"), Some("5"), Some("6")] {
         assert_eq!(with(known).unwrap().nodes(0), None);
     }
-    let error = with(Some("6")).unwrap_err().to_string();
-    assert!(error.contains("found format 6, expected at most 5; read it with a later version"), "{error}");
+    let error = with(Some("7")).unwrap_err().to_string();
+    assert!(error.contains("found format 7, expected at most 6; read it with a later version"), "{error}");
 }
 
 #[test]

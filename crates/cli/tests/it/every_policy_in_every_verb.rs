@@ -37,12 +37,15 @@ const SAMPLES: &[(&str, &[&str])] = &[
     ("multifactor.damping", &["weights.fairshare = 100000\nfairshare = \"classic\"\ndamping = 3"]),
     ("multifactor.favor_small", &["weights.job_size = 100000\nfavor_small = true"]),
     ("multifactor.small_relative_to_time", &["weights.job_size = 100000\nsmall_relative_to_time = true"]),
+    ("multifactor.nodes", &["weights.job_size = 100000\nnodes = 7"]),
     ("multifactor.weights.age", &["weights.age = 100000"]),
     ("multifactor.weights.fairshare", &["weights.fairshare = 100000"]),
     ("multifactor.weights.job_size", &["weights.job_size = 100000"]),
     ("multifactor.weights.partition", &["weights.partition = 100000\npartitions.short = 7"]),
     ("multifactor.tres.RESOURCE", &["tres.cpu = 100000\ntres.mem = -30000"]),
     ("multifactor.partitions.QUEUE", &["weights.partition = 100000\npartitions.short = 7\npartitions.long = 2"]),
+    ("multifactor.weights.qos", &["weights.qos = 100000\nqos.high = 7"]),
+    ("multifactor.qos.QOS", &["weights.qos = 100000\nqos.high = 7\nqos.normal = 2"]),
     ("multifactor.billing", &["weights.fairshare = 100000\nbilling = \"sum\""]),
 ];
 

@@ -26,6 +26,7 @@ mod reproduce;
 mod resumed_results;
 mod service_units;
 mod site;
+mod site_arrays_and_qos;
 mod slurm_fidelity;
 mod stable_interfaces;
 mod study;

@@ -452,7 +452,7 @@ fn states_of_nodes_and_partitions_of_root_are_listed_with_their_places() {
     let folder = folder();
     folder.write(
         "odd.conf",
-        "ClusterName=lab\nSelectType=select/cons_tres\nPriorityType=priority/multifactor\nPriorityWeightQOS=100\n\
+        "ClusterName=lab\nSelectType=select/cons_tres\nPriorityType=priority/multifactor\nPriorityFlags=NO_NORMAL_QOS\n\
          NodeName=n1 CPUs=4 State=UNKNOWN\nNodeName=n2 CPUs=4 State=DRAIN\nNodeName=c[1-2] CPUs=4 State=CLOUD\n\
          PartitionName=main Nodes=ALL\nPartitionName=admin Nodes=n1 RootOnly=YES Hidden=YES\n",
     );
@@ -460,9 +460,9 @@ fn states_of_nodes_and_partitions_of_root_are_listed_with_their_places() {
     let output = folder.run(&import).assert_succeeds().stdout.replace("\n    ", " ");
     for line in [
         "NodeName State: n2=DRAIN (odd.conf:6:26), c[1-2]=CLOUD (odd.conf:7:30); the node takes jobs all the time",
+        "PriorityFlags: NO_NORMAL_QOS; factors of the priority are divided by the highest",
         "PartitionName RootOnly: admin=YES (odd.conf:9:39); every user may use it",
         "PartitionName Hidden: admin=YES (odd.conf:9:50); it takes jobs as other partitions do",
-        "PriorityWeightQOS: 100; the QOS factor is 0 for every job",
     ] {
         assert!(output.contains(line), "{line}\n{output}");
     }

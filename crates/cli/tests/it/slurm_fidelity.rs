@@ -86,7 +86,8 @@ fn a_recorded_run_of_a_real_slurm_is_met() {
         job.by = flag.trim_start_matches("Sched").to_lowercase();
     }
     let found = Comparison::new(&real, &tasks(&folder, "site"));
-    assert!(found.makespan < 0.035, "makespan: {:.3}", found.makespan);
-    assert!(found.mean_wait < 0.05, "mean wait: {:.3}", found.mean_wait);
-    assert!(found.same_activity > 0.7, "started by the same activity: {:.3}", found.same_activity);
+    // From the same state the simulation decides as the real one does; what differs is the second of a pass, so that one run says little.
+    assert!(found.makespan < 0.05, "makespan: {:.3}", found.makespan);
+    assert!(found.mean_wait < 0.08, "mean wait: {:.3}", found.mean_wait);
+    assert!(found.same_activity > 0.75, "started by the same activity: {:.3}", found.same_activity);
 }

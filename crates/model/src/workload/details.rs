@@ -20,11 +20,13 @@ pub enum Detail {
     Reservation,
     /// The licences that the job holds, in the notation of [`parse_licences`](crate::parse_licences).
     Licences,
+    /// The array of which the job is a task, in the notation of [`JobArray::parse`](crate::JobArray::parse).
+    Array,
 }
 
 impl Detail {
     /// Every detail.
-    pub const ALL: [Detail; 7] = [
+    pub const ALL: [Detail; 8] = [
         Detail::Chunks,
         Detail::Requires,
         Detail::Qos,
@@ -32,6 +34,7 @@ impl Detail {
         Detail::Outcome,
         Detail::Reservation,
         Detail::Licences,
+        Detail::Array,
     ];
 
     /// Returns the name of the column.
@@ -44,6 +47,7 @@ impl Detail {
             Detail::Outcome => "outcome",
             Detail::Reservation => "reservation",
             Detail::Licences => "licences",
+            Detail::Array => "array",
         }
     }
 }

@@ -8,10 +8,12 @@ mod overflow;
 mod requested;
 mod task;
 
+use std::collections::HashMap;
+
 use thiserror::Error;
 
 use self::requested::RequestedAmounts;
-use crate::{Amount, DemandTable, Names, Resource, Span, Time};
+use crate::{Amount, DemandTable, JobArray, Names, Resource, Span, Time};
 
 pub use builder::WorkloadBuilder;
 pub use columns::{Batch, Columns, NO_ID, NO_NODES, NO_TIME, Nano, UserId};
@@ -247,6 +249,9 @@ impl Workload {
     /// Returns the workload with every row submitted when it became eligible, where that is known and not after its
     /// start, and how many rows that moves. Starts stay; rows of the same time keep their order.
     ///
+    /// Tasks of an array with a throttle are submitted when the first task of the array became eligible: the later ones became
+    /// so when the throttle let them start (`job_array_start_test` of slurmctld), which is for the schedule to decide.
+    ///
     /// ```
     /// # use evenhand_model::*;
     /// # let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
@@ -262,8 +267,10 @@ impl Workload {
     /// ```
     pub fn submitted_when_eligible(self) -> (Workload, u64) {
         let submits = &self.columns.submit;
+        let of_arrays = self.eligible_arrays();
         let released = |row: usize| {
-            let eligible = self.eligible(row).filter(|time| *time > submits[row]);
+            let of_array = self.detail_id(Detail::Array, row).and_then(|text| of_arrays[text as usize]);
+            let eligible = of_array.or_else(|| self.eligible(row)).filter(|time| *time > submits[row]);
             eligible.filter(|time| self.start(row).is_none_or(|start| *time <= start)).unwrap_or(submits[row])
         };
         let times: Vec<Time> = (0..self.len()).map(released).collect();
@@ -280,6 +287,33 @@ impl Workload {
         let mut released = self.resubmitted(&rows, submit);
         (released.columns.start, released.columns.eligible) = (start, eligible);
         (released, moved)
+    }
+
+    /// Returns how many rows are tasks of an array with a throttle.
+    pub fn throttled_tasks(&self) -> u64 {
+        let arrays = self.details(Detail::Array).iter().map(|text| JobArray::parse(text).throttle.is_some());
+        let has_throttle: Vec<bool> = arrays.collect();
+        if !has_throttle.contains(&true) {
+            return 0;
+        }
+        let is_throttled =
+            |row: &usize| self.detail_id(Detail::Array, *row).is_some_and(|text| has_throttle[text as usize]);
+        (0..self.len()).filter(is_throttled).count() as u64
+    }
+
+    /// Returns when the first task of an array became eligible, by text of the array; `None` of arrays without a throttle.
+    fn eligible_arrays(&self) -> Vec<Option<Time>> {
+        let arrays: Vec<JobArray<'_>> = self.details(Detail::Array).iter().map(|text| JobArray::parse(text)).collect();
+        let mut first: HashMap<&str, Time> = HashMap::new();
+        for array in arrays.iter().filter(|array| array.throttle.is_some()) {
+            first.insert(array.name, Time::from_nanos(NO_TIME));
+        }
+        for row in 0..self.len() {
+            let array = self.detail_id(Detail::Array, row).map(|text| arrays[text as usize]);
+            let Some(first) = array.and_then(|array| first.get_mut(array.name)) else { continue };
+            *first = (*first).min(self.eligible(row).unwrap_or(self.columns.submit[row]));
+        }
+        arrays.iter().map(|array| first.get(array.name).copied()).collect()
     }
 
     /// Expands rows with a count, so that every row is one task.

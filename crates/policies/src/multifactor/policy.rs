@@ -1,7 +1,7 @@
 //! Orders users by the priority of their first pending job.
 //!
-//! A job's priority depends on its requests, its age and its user's fair-share factor. A workload does not contain
-//! quality of service, association, site factor and nice, so these are equal for all jobs and left out.
+//! A job's priority depends on its requests, its age, its quality of service and its user's fair-share factor. A workload does
+//! not contain association, site factor and nice, so these are equal for all jobs and left out.
 //!
 //! **As in Slurm**, priorities are whole numbers, so priorities that differ only in their fractions tie. Ties go by
 //! this crate's rule, which is Slurm's: earlier submission, then the job's place in the log (in Slurm, its number).
@@ -82,7 +82,7 @@ enum Source {
     },
 }
 
-/// The constant part of a priority: size, partition, resources.
+/// The constant part of a priority: size, partition, QOS, resources.
 struct Fixed {
     exact: Rational,
     near: f64,
@@ -97,7 +97,7 @@ struct Multifactor {
     source: Source,
     /// The instant of the factors.
     now: Option<Time>,
-    /// Indices in `fixed` by requested amounts, queue and minutes.
+    /// Indices in `fixed` by requested amounts, queue, QOS, nodes and minutes.
     known: HashMap<Box<[u64]>, usize>,
     fixed: Vec<Fixed>,
     /// By user: the index in `fixed` of its first pending job.
@@ -132,7 +132,7 @@ impl Multifactor {
         };
         let weights = &settings.weights;
         let resources: f64 = weights.tres.iter().map(|w| to_f64(w).abs()).sum();
-        let whole = [weights.age, weights.fairshare, weights.job_size, weights.partition];
+        let whole = [weights.age, weights.fairshare, weights.job_size, weights.partition, weights.qos];
         let all = whole.into_iter().map(f64::from).sum::<f64>() + resources;
         Multifactor {
             damping: to_f64(&settings.damping),
@@ -236,16 +236,21 @@ impl Multifactor {
     fn sort_of(&mut self, job: &Job<'_>) -> usize {
         let minutes = self.settings.small_relative_to_time.then(|| in_minutes(job.requested));
         let asked = job.demand.iter().map(|a| a.0);
-        let queue = job.queue.map_or(u64::MAX, u64::from);
-        let sort: Box<[u64]> = asked.chain([queue, minutes.unwrap_or(0)]).collect();
+        let named = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
+        // What does not count does not tell jobs apart.
+        let qos = job.qos.filter(|_| self.settings.weights.qos > 0);
+        let nodes = job.nodes.filter(|_| self.settings.nodes > 0);
+        let others = [named(job.queue), named(qos), named(nodes), minutes.unwrap_or(0)];
+        let sort: Box<[u64]> = asked.chain(others).collect();
         if let Some(at) = self.known.get(&sort) {
             return *at;
         }
         let part = |r: usize| tres(&Rational::from(job.demand[r].0), self.capacity.exact_steps(r));
         let factors = Factors {
-            job_size: Size { processors: part(self.processors), nodes: None, minutes }
+            job_size: Size { processors: part(self.processors), nodes: self.settings.part_of_nodes(nodes), minutes }
                 .factor(self.settings.favor_small),
             partition: self.settings.partition(job.queue),
+            qos: self.settings.qos(qos),
             tres: (0..self.settings.weights.tres.len().min(job.demand.len())).map(part).collect(),
             ..Factors::default()
         };

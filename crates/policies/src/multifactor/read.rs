@@ -11,7 +11,7 @@ use crate::billing::{BILLING_KEY, BillingSettings};
 use crate::settings::{ReadSettings, Section, SettingKey};
 use crate::{PolicyContext, PolicyError, SiteConfiguration};
 
-const WEIGHTS: [&str; 4] = ["age", "fairshare", "job_size", "partition"];
+const WEIGHTS: [&str; 5] = ["age", "fairshare", "job_size", "partition", "qos"];
 /// The largest PriorityJobFactor, by slurm.conf(5).
 const LARGEST_PARTITION: u32 = 65_533;
 
@@ -27,11 +27,14 @@ const LARGEST_PARTITION: u32 = 65_533;
 /// favor_small = false              # PriorityFavorSmall
 /// small_relative_to_time = false   # PriorityFlags=SMALL_RELATIVE_TO_TIME
 ///
+/// nodes = 64                       # of the site: half of a job's size is its part of them
+///
 /// [multifactor.weights]            # PriorityWeight…
 /// age = 1000
 /// fairshare = 10000
 /// job_size = 1000
 /// partition = 1000
+/// qos = 500
 ///
 /// [multifactor.tres]               # PriorityWeightTRES, by the workload's resources
 /// cpu = 1000
@@ -39,6 +42,9 @@ const LARGEST_PARTITION: u32 = 65_533;
 ///
 /// [multifactor.partitions]         # PriorityJobFactor, by the workload's queues
 /// short = 10
+///
+/// [multifactor.qos]                # Priority of sacctmgr, by the workload's QOS
+/// urgent = 100
 /// ```
 #[derive(Debug)]
 pub(crate) struct MultifactorSection {
@@ -80,10 +86,17 @@ impl ReadSettings for MultifactorSection {
             default: "false",
             help: "PriorityFlags=SMALL_RELATIVE_TO_TIME: the size factor is size over time limit",
         },
+        SettingKey {
+            name: "nodes",
+            kind: "whole number",
+            default: "0",
+            help: "the site's nodes, of which a job's part is half of its size factor; 0: its processors alone count",
+        },
         SettingKey { name: "weights.age", kind: "whole number", default: "0", help: "PriorityWeightAge" },
         SettingKey { name: "weights.fairshare", kind: "whole number", default: "0", help: "PriorityWeightFairShare" },
         SettingKey { name: "weights.job_size", kind: "whole number", default: "0", help: "PriorityWeightJobSize" },
         SettingKey { name: "weights.partition", kind: "whole number", default: "0", help: "PriorityWeightPartition" },
+        SettingKey { name: "weights.qos", kind: "whole number", default: "0", help: "PriorityWeightQOS" },
         SettingKey {
             name: "tres.RESOURCE",
             kind: "number",
@@ -96,12 +109,18 @@ impl ReadSettings for MultifactorSection {
             default: "1",
             help: "PriorityJobFactor, by the workload's queues",
         },
+        SettingKey {
+            name: "qos.QOS",
+            kind: "whole number",
+            default: "0",
+            help: "Priority of a QOS (sacctmgr), by the workload's",
+        },
         BILLING_KEY,
     ];
 
     fn read(section: &Section<'_>, context: &PolicyContext<'_>) -> Result<MultifactorSection, PolicyError> {
         let base = match context.site {
-            Some(site) => Settings::of_site(site, context.resources, context.queues)?,
+            Some(site) => Settings::of_site(site, context.resources, context.queues, context.qos)?,
             // Another billing alone does not choose other weights.
             None if section.is_absent() || section.is_only("billing") => Settings::default(),
             None => Settings::unset(),
@@ -120,8 +139,8 @@ impl ReadSettings for MultifactorSection {
 }
 
 impl Settings {
-    /// Returns the settings of a site's own Slurm, from its configuration and its partitions, for a workload with these
-    /// resources and queues.
+    /// Returns the settings of a site's own Slurm, from its configuration, its partitions and its QOS, for a workload with
+    /// these resources, queues and QOS.
     ///
     /// # Errors
     /// Returns an error if a setting is malformed.
@@ -129,6 +148,7 @@ impl Settings {
         site: &SiteConfiguration,
         resources: &[Resource],
         queues: &[String],
+        qos: &[String],
     ) -> Result<Settings, PolicyError> {
         let mut settings = Settings::unset();
         let wrong = |setting: &str, found: &str, expected: &'static str| PolicyError::Site {
@@ -142,6 +162,7 @@ impl Settings {
             ("PriorityWeightFairShare", &mut weights.fairshare),
             ("PriorityWeightJobSize", &mut weights.job_size),
             ("PriorityWeightPartition", &mut weights.partition),
+            ("PriorityWeightQOS", &mut weights.qos),
         ] {
             if let Some(text) = site.get(name) {
                 *weight = u32::from_str(text).map_err(|_| wrong(name, text, "a whole number"))?;
@@ -185,23 +206,27 @@ impl Settings {
         settings.partitions =
             queues.iter().map(|queue| factor_of(queue, |name| factors.get(name).copied()).unwrap_or(1)).collect();
         settings.highest_partition = factors.values().copied().max().unwrap_or(1);
+        let priorities = &site.qos_priorities;
+        settings.qos = qos.iter().map(|name| priorities.get(name).copied().unwrap_or(0)).collect();
+        settings.highest_qos = priorities.values().copied().max().unwrap_or(0);
+        settings.nodes = site.nodes;
         Ok(settings)
     }
 
-    /// Returns the settings as a file of policy settings, for a workload with these resources and queues.
-    pub fn to_file(&self, resources: &[Resource], queues: &[String]) -> String {
-        format!("[{}]\n{}", super::REGISTRATION.name, self.to_toml(resources, queues))
+    /// Returns the settings as a file of policy settings, for a workload with these resources, queues and QOS.
+    pub fn to_file(&self, resources: &[Resource], queues: &[String], qos: &[String]) -> String {
+        format!("[{}]\n{}", super::REGISTRATION.name, self.to_toml(resources, queues, qos))
     }
 
-    /// Returns the settings as the contents of a section `[multifactor]`, for a workload with these resources and
-    /// queues.
+    /// Returns the settings as the contents of a section `[multifactor]`, for a workload with these resources, queues and
+    /// QOS.
     ///
     /// ```
     /// use evenhand_policies::multifactor::Settings;
-    /// let text = Settings::default().to_toml(&[], &[]);
+    /// let text = Settings::default().to_toml(&[], &[], &[]);
     /// assert!(text.contains("max_age = \"1209600s\"") && text.contains("weights = { age = 1000,"));
     /// ```
-    pub fn to_toml(&self, resources: &[Resource], queues: &[String]) -> String {
+    pub fn to_toml(&self, resources: &[Resource], queues: &[String], qos: &[String]) -> String {
         let w = &self.weights;
         let (seconds, nanos) = (self.max_age.nanos() / 1_000_000_000, self.max_age.nanos() % 1_000_000_000);
         let part = if nanos == 0 { String::new() } else { format!(".{nanos:09}") };
@@ -209,9 +234,12 @@ impl Settings {
             "max_age = \"{seconds}{part}s\"\nfairshare = \"{}\"\ndamping = \"{}\"\nfavor_small = {}\nsmall_relative_to_time = {}\n",
             self.fairshare, self.damping, self.favor_small, self.small_relative_to_time
         );
+        if self.nodes > 0 {
+            text += &format!("nodes = {}\n", self.nodes);
+        }
         text += &format!(
-            "weights = {{ age = {}, fairshare = {}, job_size = {}, partition = {} }}\n",
-            w.age, w.fairshare, w.job_size, w.partition
+            "weights = {{ age = {}, fairshare = {}, job_size = {}, partition = {}, qos = {} }}\n",
+            w.age, w.fairshare, w.job_size, w.partition, w.qos
         );
         let tres = resources.iter().zip(&w.tres).map(|(r, weight)| format!("{:?} = \"{weight}\"", r.name));
         text += &format!("tres = {{ {} }}\n", tres.collect::<Vec<_>>().join(", "));
@@ -222,6 +250,12 @@ impl Settings {
             factors.push(format!("\"highest of the site\" = {}", self.highest_partition));
         }
         text += &format!("partitions = {{ {} }}\n", factors.join(", "));
+        let mut priorities: Vec<String> =
+            qos.iter().zip(&self.qos).map(|(name, priority)| format!("{name:?} = {priority}")).collect();
+        if self.qos.iter().copied().max().unwrap_or(0) < self.highest_qos {
+            priorities.push(format!("\"highest of the site\" = {}", self.highest_qos));
+        }
+        text += &format!("qos = {{ {} }}\n", priorities.join(", "));
         text
     }
 }
@@ -257,10 +291,13 @@ fn over(
             *flag = node.flag()?;
         }
     }
+    if let Some(nodes) = root.get("nodes") {
+        settings.nodes = whole(&nodes, u32::MAX)?;
+    }
     let weights = &mut settings.weights;
     if let Some(table) = root.get("weights") {
         let table = table.with_label("[weights]").table()?;
-        if let Some((key, _)) = table.entries().find(|(key, _)| ["qos", "association"].contains(&key.name())) {
+        if let Some((key, _)) = table.entries().find(|(key, _)| key.name() == "association") {
             let problem =
                 format!("found {}, which a workload does not have: it would count the same for every job", key.name());
             return Err(key.error(problem));
@@ -271,6 +308,7 @@ fn over(
             ("fairshare", &mut weights.fairshare),
             ("job_size", &mut weights.job_size),
             ("partition", &mut weights.partition),
+            ("qos", &mut weights.qos),
         ] {
             if let Some(node) = table.get(key) {
                 *weight = whole(&node.with_label(format!("weight of {key}")), u32::MAX)?;
@@ -307,6 +345,17 @@ fn over(
             *of_queue = factor_of(queue, |name| factors.get(name).copied()).unwrap_or(*of_queue);
         }
     }
+    settings.qos.resize(context.qos.len(), 0);
+    if let Some(table) = root.get("qos") {
+        for (key, priority) in table.with_label("[qos]").table()?.entries() {
+            let priority = whole(&priority.with_label(format!("priority of {:?}", key.name())), u32::MAX)?;
+            // It is a QOS of the site, whether or not a job of the workload has it.
+            settings.highest_qos = settings.highest_qos.max(priority);
+            if let Some(at) = context.qos.iter().position(|name| name == key.name()) {
+                settings.qos[at] = priority;
+            }
+        }
+    }
     Ok((settings, unknown))
 }
 
@@ -336,6 +385,7 @@ mod tests {
     fn read_on(site: Option<&SiteConfiguration>, text: Option<&str>) -> Result<(Settings, Vec<String>), String> {
         let resources = ["cpu", "mem"].map(|r| Resource::new(r, ""));
         let queues = ["long", "short"].map(String::from);
+        let qos = ["normal", "unknown"].map(String::from);
         let capacity = Capacity::new(&resources, vec![Rational::ONE; 2]).unwrap();
         let weights = Weights::equal(1);
         let place = |e: String| e.trim_start_matches("m.toml").to_string();
@@ -345,7 +395,7 @@ mod tests {
             let set = settings.set_section(&Registry::built_in(), "multifactor", document);
             set.map_err(|e| place(e.to_string()))?;
         }
-        let context = PolicyContext::new(&capacity, &weights).resources(&resources).queues(&queues);
+        let context = PolicyContext::new(&capacity, &weights).resources(&resources).queues(&queues).qos(&qos);
         let section: Result<MultifactorSection, PolicyError> =
             context.settings(&settings).site(site).read_settings("multifactor");
         section.map(|found| (found.settings, found.unknown)).map_err(|e| place(e.to_string()))
@@ -360,6 +410,7 @@ mod tests {
         let shown = [
             ("PriorityWeightAge", "1000"),
             ("PriorityWeightFairShare", "20000"),
+            ("PriorityWeightQOS", "300"),
             ("PriorityWeightTRES", "CPU=10,Mem=-2.5,GRES/gpu=3"),
             ("PriorityMaxAge", "1-12:00:00"),
             ("PriorityFavorSmall", "Yes"),
@@ -369,6 +420,8 @@ mod tests {
         let site = SiteConfiguration {
             settings: shown.map(|(name, value)| (name.to_ascii_lowercase(), value.to_string())).into(),
             partition_factors: [("short".to_string(), 10), ("night".to_string(), 40)].into(),
+            qos_priorities: [("normal".to_string(), 5), ("urgent".to_string(), 20)].into(),
+            nodes: 64,
         };
         let (settings, unknown) = read_on(Some(&site), None).unwrap();
         let w = &settings.weights;
@@ -377,7 +430,8 @@ mod tests {
         assert_eq!((settings.max_age, settings.fairshare), (Span::from_secs(36 * 3600), Fairshare::Classic));
         assert!(settings.favor_small && settings.small_relative_to_time);
         assert_eq!(settings.damping, Rational::from(3));
-        assert_eq!((settings.partitions, settings.highest_partition), (vec![1, 10], 40));
+        assert_eq!((&settings.partitions[..], settings.highest_partition), (&[1, 10][..], 40));
+        assert_eq!((w.qos, &settings.qos[..], settings.highest_qos, settings.nodes), (300, &[5, 0][..], 20, 64));
         assert!(unknown.is_empty());
         let (settings, _) = read_on(Some(&site), Some("fairshare = \"fair-tree\"\n[weights]\nage = 7\n")).unwrap();
         assert_eq!((settings.weights.age, settings.weights.fairshare), (7, 20_000));
@@ -400,7 +454,7 @@ mod tests {
         let (settings, unknown) = read("").unwrap();
         assert_eq!(settings.weights.tres, [Rational::ZERO, Rational::ZERO]);
         assert_eq!(settings.partitions, [1, 1]);
-        let same = Settings { partitions: vec![], ..settings };
+        let same = Settings { partitions: vec![], qos: vec![], ..settings };
         let same = Settings { weights: Default::default(), ..same };
         assert_eq!((same, unknown), (Settings::unset(), vec![]));
     }
@@ -408,8 +462,9 @@ mod tests {
     #[test]
     fn every_setting_is_read() {
         let text = "max_age = \"1.5h\"\nfairshare = \"classic\"\ndamping = 2.5\nfavor_small = true\n\
-            small_relative_to_time = true\n[weights]\nage = 1_000\nfairshare = 4294967295\njob_size = 3\npartition = 4\n\
-            [tres]\nmem = -0.5\n[partitions]\nshort = 10\nnight = 40\n";
+            small_relative_to_time = true\nnodes = 7\n[weights]\nage = 1_000\nfairshare = 4294967295\njob_size = 3\npartition = 4\nqos = 5\n\
+            [tres]\nmem = -0.5\n[partitions]\nshort = 10\nnight = 40\n\
+            [qos]\nnormal = 3\nurgent = 9\n";
         let (settings, unknown) = read(text).unwrap();
         let w = &settings.weights;
         assert_eq!((w.age, w.fairshare, w.job_size, w.partition), (1000, u32::MAX, 3, 4));
@@ -419,6 +474,7 @@ mod tests {
         assert_eq!(settings.damping.to_string(), "5/2");
         assert!(settings.favor_small && settings.small_relative_to_time);
         assert_eq!((settings.partitions, settings.highest_partition), (vec![1, 10], 40));
+        assert_eq!((settings.weights.qos, settings.qos, settings.highest_qos, settings.nodes), (5, vec![3, 0], 9, 7));
         assert_eq!(unknown, ["night"]);
     }
 
@@ -447,7 +503,7 @@ mod tests {
             wrong("[weights]\nage = -1\n").starts_with(":2:7: weight of age: found \"-1\", expected a whole number")
         );
         assert!(wrong("[weights]\nage = 4294967296\n").starts_with(":2:7: weight of age"));
-        assert!(wrong("[weights]\nqos = 5\n").starts_with(":2:1: found qos"));
+        assert!(wrong("[weights]\nassociation = 5\n").starts_with(":2:1: found association"));
         assert!(wrong("[weights]\nsize = 5\n").starts_with(":2:1: unknown field \"size\""));
         assert!(wrong("[tres]\ngpu = 5\n").starts_with(":2:1: found \"gpu\", expected one of the resources cpu, mem"));
         assert!(wrong("[tres]\ncpu = \"x\"\n").starts_with(":2:7: weight of cpu: "));

@@ -24,6 +24,12 @@ pub struct Settings {
     pub partitions: Vec<u32>,
     /// The highest `PriorityJobFactor` of the site, which is that of some partition.
     pub highest_partition: u32,
+    /// `Priority` of the qualities of service (sacctmgr), by the workload's; one past the end has 0, as has a job of none.
+    pub qos: Vec<u32>,
+    /// The highest `Priority` of the site.
+    pub highest_qos: u32,
+    /// The number of nodes, of which a job's part is half of its size; 0: the size is that of the processors alone.
+    pub nodes: u32,
 }
 
 impl Settings {
@@ -38,6 +44,9 @@ impl Settings {
             small_relative_to_time: false,
             partitions: Vec::new(),
             highest_partition: 1,
+            qos: Vec::new(),
+            highest_qos: 0,
+            nodes: 0,
         }
     }
 
@@ -45,6 +54,17 @@ impl Settings {
     pub(crate) fn partition(&self, queue: Option<u32>) -> Rational {
         let of_queue = queue.and_then(|q| self.partitions.get(q as usize)).copied().unwrap_or(1);
         super::normalised(of_queue, self.highest_partition)
+    }
+
+    /// What jobs of a quality of service get: its `Priority` over the highest.
+    pub(crate) fn qos(&self, qos: Option<u32>) -> Rational {
+        let of_qos = qos.and_then(|q| self.qos.get(q as usize)).copied().unwrap_or(0);
+        super::normalised(of_qos, self.highest_qos)
+    }
+
+    /// A job's part of the nodes; `None` where they are not counted. A job that names no number asks for one.
+    pub(crate) fn part_of_nodes(&self, nodes: Option<u32>) -> Option<Rational> {
+        (self.nodes > 0).then(|| super::normalised(nodes.unwrap_or(1), self.nodes))
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use evenhand_model::{Detail, Span, UserId, Workload};
 
+use super::array_throttles::{ArrayThrottles, RunningTasks};
 use super::licences::JobLicences;
 use super::prepared_jobs::Rejection;
 use super::queue_choices::QueueChoices;
@@ -41,6 +42,7 @@ pub(crate) struct JobLimits {
     /// Indices of limits.
     sets: Vec<Vec<u32>>,
     pub(crate) licences: JobLicences,
+    pub(crate) arrays: ArrayThrottles,
 }
 
 impl JobLimits {
@@ -50,14 +52,15 @@ impl JobLimits {
     pub(crate) fn new(workload: &Workload, site: &Site, choices: &QueueChoices) -> JobLimits {
         let limits = site.limits.as_slice();
         let licences = JobLicences::new(workload, site);
+        let arrays = if site.is_pool { ArrayThrottles::default() } else { ArrayThrottles::new(workload) };
         if limits.is_empty() {
-            return JobLimits { licences, ..JobLimits::default() };
+            return JobLimits { licences, arrays, ..JobLimits::default() };
         }
         let columns = workload.columns();
         let named = |names: &[String], name: Option<&str>| {
             names.is_empty() || name.is_some_and(|name| names.iter().any(|n| n == name))
         };
-        let mut found = JobLimits { limits: limits.to_vec(), licences, ..JobLimits::default() };
+        let mut found = JobLimits { limits: limits.to_vec(), licences, arrays, ..JobLimits::default() };
         let mut numbers: HashMap<Names, u32> = HashMap::new();
         for row in 0..workload.len() {
             let queue = columns.queue.as_ref().map(|c| c[row]);
@@ -91,7 +94,7 @@ impl JobLimits {
         found
     }
 
-    /// Whether jobs are limited in what they hold together, except of licences.
+    /// Whether jobs are limited in what they hold together, except of licences and by throttles of arrays.
     pub(crate) fn hold_back(&self) -> bool {
         self.limits.iter().any(|limit| limit.most.iter().any(|most| *most != NO_LIMIT))
     }
@@ -99,7 +102,7 @@ impl JobLimits {
     /// Whether jobs of one user and queue can have different limits.
     pub(crate) fn differ_within_users(&self) -> bool {
         let names = |limit: &Limit| limit.accounts.len() + limit.qos.len() + limit.except_qos.len();
-        self.licences.is_any() || self.limits.iter().any(|limit| names(limit) > 0)
+        self.licences.is_any() || self.arrays.is_any() || self.limits.iter().any(|limit| names(limit) > 0)
     }
 
     fn of(&self, row: usize) -> impl Iterator<Item = (usize, &Limit)> {
@@ -138,6 +141,7 @@ pub(super) struct HeldOfLimits<'a> {
     held: Vec<Vec<u64>>,
     /// How many of each licence are free.
     licences: Vec<u64>,
+    tasks: RunningTasks<'a>,
 }
 
 impl<'a> HeldOfLimits<'a> {
@@ -145,7 +149,8 @@ impl<'a> HeldOfLimits<'a> {
         let users = workload.users().len();
         let zeros = |limit: &Limit| vec![0; limit.most.len() * if limit.each_user { users } else { 1 }];
         let licences = limits.licences.counts().to_vec();
-        HeldOfLimits { workload, limits, held: limits.limits.iter().map(zeros).collect(), licences }
+        let tasks = RunningTasks::new(workload, &limits.arrays);
+        HeldOfLimits { workload, limits, held: limits.limits.iter().map(zeros).collect(), licences, tasks }
     }
 
     /// What a job counts: its amounts, and one job.
@@ -159,9 +164,15 @@ impl<'a> HeldOfLimits<'a> {
         if limit.each_user { user * limit.most.len() } else { 0 }
     }
 
-    /// Returns whether the job cannot start now because of its limits, or because licences are missing.
+    /// Returns whether the job cannot start now because of its limits or the throttle of its array, or because licences are
+    /// missing.
     pub(super) fn is_over(&self, row: u32) -> bool {
-        self.exceeds_limit(row) || self.lacks_licences(row)
+        self.exceeds_limit(row) || self.lacks_licences(row) || self.is_throttled(row)
+    }
+
+    /// Returns whether the throttle of the job's array holds it back.
+    pub(super) fn is_throttled(&self, row: u32) -> bool {
+        self.tasks.are_enough(row)
     }
 
     /// Returns whether fewer licences are free than the job needs.
@@ -182,6 +193,7 @@ impl<'a> HeldOfLimits<'a> {
     /// Adds what a job holds, which starts.
     pub(super) fn add(&mut self, row: u32) {
         self.change(row, |held, count| *held += count);
+        self.tasks.add(row);
         let held = self.limits.licences.of(self.workload, row as usize);
         held.iter().for_each(|(licence, count)| self.licences[*licence] -= count);
     }
@@ -189,6 +201,7 @@ impl<'a> HeldOfLimits<'a> {
     /// Removes what a job held, which has ended.
     pub(super) fn remove(&mut self, row: u32) {
         self.change(row, |held, count| *held -= count);
+        self.tasks.remove(row);
         let held = self.limits.licences.of(self.workload, row as usize);
         held.iter().for_each(|(licence, count)| self.licences[*licence] += count);
     }

@@ -2,6 +2,7 @@
 //!
 //! docs/src/reference/backfilling.md defines the behaviour exactly, including tie rules.
 
+mod array_throttles;
 mod availability_profile;
 mod best_machine;
 mod chunk_choice;
@@ -84,7 +85,7 @@ pub enum Backfill {
 
 impl Backfill {
     /// Whether jobs keep reservations that were planned before.
-    fn keeps_reservations(self) -> bool {
+    pub fn keeps_reservations(self) -> bool {
         match self {
             Backfill::Planned(settings) => settings.plan != PlanReservations::Anew,
             backfill => backfill == Backfill::Conservative,

@@ -246,6 +246,10 @@ impl Engine<'_> {
     fn is_held_back(&self, row: u32) -> bool {
         match &self.plan {
             Some(plan) if plan.licences.is_some() => self.limits.exceeds_limit(row),
+            // A throttle is no part of reservations: where these are kept it has no effect.
+            _ if self.options.backfill.keeps_reservations() => {
+                self.limits.exceeds_limit(row) || self.limits.lacks_licences(row)
+            }
             _ => self.limits.is_over(row),
         }
     }

@@ -189,6 +189,8 @@ impl Jobs {
             place: LogPlace::new(submitted, u64::from(row)),
             chunks: self.kind_of(row).copies,
             queue: columns.queue.as_ref().map(|c| c[at]),
+            qos: workload.detail_id(Detail::Qos, at),
+            nodes: workload.nodes(at),
             requested: Span::from_nanos(self.estimate[at]),
             ..Job::new(columns.user[at], workload.amounts(at))
         }

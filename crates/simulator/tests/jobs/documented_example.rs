@@ -28,6 +28,7 @@ fn the_documented_log_has_the_documented_schedule() {
             requires: vec![],
             sizes: vec![],
             licences: [0, 0],
+            array: None,
         })
         .collect();
     let starts = lines("easy-starts.csv");

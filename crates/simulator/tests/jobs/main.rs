@@ -52,10 +52,12 @@ fn log(world: &World, starts: &[u64]) -> Workload {
                     job.sizes.iter().map(chunk).collect::<Vec<_>>().join("+"),
                     job.requires.join(","),
                     format!("first:{first},second:{second}"),
+                    job.array.map_or_else(String::new, |(array, most)| format!("{array}%{most}")),
                 );
                 Details::from_fn(|detail| match detail {
                     Detail::Chunks => Some(texts.0.as_str()).filter(|text| !text.is_empty()),
                     Detail::Requires => Some(texts.1.as_str()).filter(|text| !text.is_empty()),
+                    Detail::Array => Some(texts.3.as_str()).filter(|text| !text.is_empty()),
                     Detail::Licences => Some(texts.2.as_str()).filter(|_| job.licences != [0, 0]),
                     _ => None,
                 })
@@ -137,6 +139,11 @@ fn with_licences(jobs: impl Strategy<Value = Vec<Job>>) -> impl Strategy<Value =
     })
 }
 
+/// The array of a job, and how many of its tasks may run at once.
+fn array() -> impl Strategy<Value = Option<(usize, usize)>> {
+    prop_oneof![2 => Just(None), 1 => (0usize..2, 1usize..4).prop_map(Some)]
+}
+
 fn job(users: usize) -> impl Strategy<Value = Job> {
     let asked = prop_oneof![2 => Just(None), 3 => (1u64..12).prop_map(Some)];
     let amounts = [0u64..7, 0u64..5];
@@ -145,11 +152,11 @@ fn job(users: usize) -> impl Strategy<Value = Job> {
     let requires = prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(word, 1..3)];
     let sizes = prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec((1u32..3, [1u64..4, 0u64..4]), 2..4)];
     let queues = prop_oneof![3 => (0usize..3).prop_map(|q| vec![q]), 1 => prop::collection::vec(0usize..3, 2..4)];
-    (0u64..14, 0u64..7, asked, 0..users, queues, amounts, nodes, requires, (sizes, licences())).prop_map(
-        |(submit, run, asked, user, queues, amounts, nodes, requires, (sizes, licences))| {
+    (0u64..14, 0u64..7, asked, 0..users, queues, amounts, nodes, requires, (sizes, licences(), array())).prop_map(
+        |(submit, run, asked, user, queues, amounts, nodes, requires, (sizes, licences, array))| {
             let total = |r: usize| sizes.iter().map(|(count, chunk)| u64::from(*count) * chunk[r]).sum();
             let amounts = if sizes.is_empty() { amounts } else { [total(0), total(1)] };
-            Job { submit, run, asked, user, queues, amounts, nodes, requires, sizes, licences }
+            Job { submit, run, asked, user, queues, amounts, nodes, requires, sizes, licences, array }
         },
     )
 }
@@ -244,8 +251,9 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
     let asked = prop::sample::select(vec![None, Some(4), Some(8), Some(30)]);
     let amounts = (prop::sample::select(vec![1u64, 2, 2, 4, 8, 12]), prop::sample::select(vec![0u64, 1, 2, 4]));
     let nodes = prop::sample::select(vec![None, None, Some(2), Some(3), Some(6)]);
-    let job = (0u64..60, prop::sample::select(vec![0u64, 1, 4, 8, 20]), asked, 0usize..5, amounts, nodes, licences())
-        .prop_map(|(submit, run, asked, user, (cpu, mem), nodes, licences)| Job {
+    let runs = prop::sample::select(vec![0u64, 1, 4, 8, 20]);
+    let job = (0u64..60, runs, asked, 0usize..5, amounts, nodes, licences(), array()).prop_map(
+        |(submit, run, asked, user, (cpu, mem), nodes, licences, array)| Job {
             submit,
             run,
             asked,
@@ -256,7 +264,9 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
             requires: vec![],
             sizes: vec![],
             licences,
-        });
+            array,
+        },
+    );
     let machines = (1usize..10, prop::sample::select(vec![[2u64, 4], [4, 2], [4, 8]]), any::<bool>()).prop_map(
         |(count, has, fast)| Machines { count, has, speed: if fast { (2, 1) } else { (1, 1) }, properties: vec![] },
     );
@@ -319,6 +329,7 @@ fn the_last_chunk_of_a_job_is_as_small_as_what_is_left() {
         requires: vec![],
         sizes: vec![],
         licences: [0, 0],
+        array: None,
     };
     let world = World {
         machines: vec![Machines { count: 3, has: [4, 4], speed: (1, 1), properties: vec![] }],
@@ -351,6 +362,7 @@ fn nodes_are_different_machines_where_there_are_enough() {
         requires,
         sizes,
         licences: [0, 0],
+        array: None,
     };
     let jobs = vec![
         job(Some(2), vec![], vec![]),
@@ -411,8 +423,8 @@ proptest! {
             // Where the chunks of such a head fit is found anew at each event, and more free capacity may be worse.
             world.jobs.iter_mut().for_each(|job| job.sizes.clear());
             world.jobs.iter_mut().for_each(|job| job.nodes = job.nodes.map(|nodes| nodes.min(2)));
-            // Nor does it reserve licences.
-            world.jobs.iter_mut().for_each(|job| job.licences = [0, 0]);
+            // Nor does it reserve licences, or wait for the throttle of an array.
+            world.jobs.iter_mut().for_each(|job| (job.licences, job.array) = ([0, 0], None));
         }
         let (_, found) = run(&world);
         let on = found.machines.as_ref().unwrap();

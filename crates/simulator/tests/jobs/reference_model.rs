@@ -44,6 +44,8 @@ pub(crate) struct Job {
     pub(crate) sizes: Vec<(u32, [u64; 2])>,
     /// How many of each licence it needs.
     pub(crate) licences: [u64; 2],
+    /// The array of which it is a task, and how many tasks of that may run at once.
+    pub(crate) array: Option<(usize, usize)>,
 }
 
 #[derive(Clone, Debug)]
@@ -334,7 +336,8 @@ impl<'a> ReferenceModel<'a> {
 
     fn over_limit(&self, i: usize) -> bool {
         let job = &self.world.jobs[i];
-        if !self.reserves_licences() && self.lacks_licences(i) {
+        // Throttles of arrays are no part of reservations either: where these are kept they have no effect.
+        if !self.reserves_licences() && (self.lacks_licences(i) || self.is_throttled(i)) {
             return true;
         }
         let Some(limit) = self.rules(i).and_then(|q| q.max_user) else { return false };
@@ -344,6 +347,13 @@ impl<'a> ReferenceModel<'a> {
         };
         let used: u64 = self.running.iter().filter(same).map(|r| self.world.jobs[r.job].amounts[0]).sum();
         used + job.amounts[0] > limit
+    }
+
+    /// Whether as many tasks of the array of job `i` run as may.
+    fn is_throttled(&self, i: usize) -> bool {
+        let Some((array, most)) = self.world.jobs[i].array.filter(|_| !self.world.is_pool) else { return false };
+        let of_array = |r: &&Runs| self.world.jobs[r.job].array.is_some_and(|(other, _)| other == array);
+        self.running.iter().filter(of_array).count() >= most
     }
 
     fn priority(&self, i: usize) -> i32 {

@@ -86,6 +86,8 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
     let reservations: Vec<Option<String>> = world.jobs.iter().map(name).collect();
     let licences = |job: &SlurmJob| format!("a:{};b:{}", job.licences[0], job.licences[1]);
     let licences: Vec<String> = world.jobs.iter().map(licences).collect();
+    let array = |job: &SlurmJob| job.array.map(|(array, most)| format!("{array}%{most}"));
+    let arrays: Vec<Option<String>> = world.jobs.iter().map(array).collect();
     for (i, (job, times)) in world.jobs.iter().zip(times).enumerate() {
         builder.push(&Task {
             submit: Time::from_secs(job.submit),
@@ -100,6 +102,7 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
             details: Details::from_fn(|detail| match detail {
                 Detail::Reservation => reservations[i].as_deref(),
                 Detail::Licences => Some(licences[i].as_str()).filter(|_| job.licences != [0, 0]),
+                Detail::Array => arrays[i].as_deref(),
                 Detail::Qos => job.qos.map(|qos| ["qos0", "qos1"][qos]),
                 _ => None,
             }),
@@ -221,22 +224,15 @@ fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
     let named =
         prop_oneof![3 => (0..partitions).prop_map(|p| vec![p]), 1 => prop::collection::vec(0..partitions, 2..4)];
     let licences = prop::sample::select(vec![[0u64, 0], [0, 0], [0, 0], [1, 0], [2, 0], [1, 1]]);
-    let qos = (prop::sample::select(vec![None, Some(0usize), Some(1)]), licences);
+    let array = prop_oneof![2 => Just(None), 1 => (0usize..3, 1usize..4).prop_map(Some)];
+    let qos = (prop::sample::select(vec![None, Some(0usize), Some(1)]), licences, array);
     let reservation = prop_oneof![5 => Just(None), 1 => (0usize..2).prop_map(Some)];
-    let job = (0u64..400, run, asked, 0usize..4, named, shape, (reservation, qos)).prop_map(
-        |(submit, run, asked, user, partitions, (amounts, nodes), (reservation, (qos, licences)))| SlurmJob {
-            qos,
-            licences,
-            reservation,
-            submit,
-            run,
-            asked,
-            user,
-            partitions,
-            amounts,
-            nodes,
-        },
-    );
+    let job =
+        (0u64..400, run, asked, 0usize..4, named, shape, (reservation, qos)).prop_map(
+            |(submit, run, asked, user, partitions, (amounts, nodes), (reservation, (qos, licences, array)))| {
+                SlurmJob { qos, licences, array, reservation, submit, run, asked, user, partitions, amounts, nodes }
+            },
+        );
     prop::collection::vec(job, 1..40).prop_map(|mut jobs| {
         jobs.sort_by_key(|j| j.submit);
         number_users(jobs.iter_mut().map(|job| &mut job.user));

@@ -1,7 +1,10 @@
 //! Which settings of a site decide when jobs start and are not part of a simulation.
 
+use evenhand_model::PreemptMode;
+
 use super::Position;
 use super::qos::Qos;
+use super::scheduler_settings::PreemptModes;
 use super::slurm_conf::SlurmConf;
 
 /// Something that the site has set and a simulation does not follow.
@@ -20,11 +23,8 @@ pub struct Unmodelled {
 /// What happens instead of preemption.
 const NO_PREEMPTION: &str = "used only by --scheduler slurm; other schedulers preempt no job";
 
-/// What happens instead of priorities of QOS. A policy does not know the QOS of a job.
-const NO_QOS_FACTOR: &str = "the QOS factor is 0 for every job, since policies do not know a job's QOS; Priority of a QOS decides preemption only";
-
 /// Settings of slurm.conf as a whole, with the values that change nothing, and what happens instead.
-const SETTINGS: [(&str, &[&str], &str); 17] = [
+const SETTINGS: [(&str, &[&str], &str); 16] = [
     (
         "AccountingStorageEnforce",
         &["associations"],
@@ -50,7 +50,6 @@ const SETTINGS: [(&str, &[&str], &str); 17] = [
         "used only by --scheduler slurm; under other schedulers priorities change with every event",
     ),
     ("PriorityWeightAssoc", &["0"], "the factor is 0 for every job: no file states a priority of associations"),
-    ("PriorityWeightQOS", &["0"], NO_QOS_FACTOR),
     (
         "SchedulerParameters",
         &[],
@@ -120,6 +119,10 @@ pub fn unmodelled_settings(conf: Option<&SlurmConf>, qos: &[Qos], limits: &[(Str
             });
         }
     }
+    let flags = conf.and_then(|c| c.configuration.get("PriorityFlags")).unwrap_or_default();
+    for flag in flags.split(',').map(str::trim).filter(|flag| flag.to_ascii_uppercase().starts_with("NO_NORMAL_")) {
+        add(&mut found, "PriorityFlags".into(), flag.to_string(), "factors of the priority are divided by the highest");
+    }
     for (option, values) in conf.iter().flat_map(|c| &c.options) {
         let Some((name, neutral, instead)) = OPTIONS.iter().find(|(name, _, _)| name.eq_ignore_ascii_case(option))
         else {
@@ -147,8 +150,7 @@ pub fn unmodelled_settings(conf: Option<&SlurmConf>, qos: &[Qos], limits: &[(Str
     for one in qos {
         for (column, value) in &one.settings {
             if !QOS_WITHOUT_EFFECT.iter().any(|c| c.eq_ignore_ascii_case(column)) {
-                let instead = if column.eq_ignore_ascii_case("Priority") { NO_QOS_FACTOR } else { "it limits no job" };
-                add(&mut found, format!("QOS {column}"), format!("{}={value}", one.name), instead);
+                add(&mut found, format!("QOS {column}"), format!("{}={value}", one.name), "it limits no job");
             }
         }
     }
@@ -156,6 +158,39 @@ pub fn unmodelled_settings(conf: Option<&SlurmConf>, qos: &[Qos], limits: &[(Str
         add(&mut found, format!("association {option}"), value.clone(), "it limits no job");
     }
     found
+}
+
+/// Returns what is not followed of `PreemptMode=GANG` where jobs are requeued or cancelled; `None` without both.
+///
+/// With GANG the select plugin puts a job on processors of jobs of lower tiers, whatever their mode (`_job_test` of
+/// select/cons_tres passes its first test only then), and the gang scheduler requeues or cancels these when the job has started
+/// (`_preempt_job_dequeue` of gang.c). Without GANG they end first.
+pub fn gang_with_other_modes(conf: &SlurmConf, qos: &[Qos]) -> Option<Unmodelled> {
+    let own = PreemptModes::read(conf.configuration.get("PreemptMode")?);
+    if !own.gang {
+        return None;
+    }
+    let ends = |value: &str| matches!(PreemptModes::read(value).mode, Some(PreemptMode::Cancel | PreemptMode::Requeue));
+    let is_mode = |name: &str| name.eq_ignore_ascii_case("PreemptMode");
+    let mut values = Vec::new();
+    if matches!(own.mode, Some(PreemptMode::Cancel | PreemptMode::Requeue)) {
+        values.extend(conf.configuration.get("PreemptMode").map(str::to_string));
+    }
+    let of_partitions =
+        conf.options.iter().filter(|(option, _)| option.eq_ignore_ascii_case("PartitionName PreemptMode"));
+    let of_partitions = of_partitions.flat_map(|(_, values)| values);
+    values.extend(of_partitions.filter(|value| ends(value.rsplit('=').next().unwrap_or_default())).cloned());
+    for one in qos {
+        let modes = one.settings.iter().filter(|(column, value)| is_mode(column) && ends(value));
+        values.extend(modes.map(|(_, value)| format!("QOS {}={value}", one.name)));
+    }
+    (!values.is_empty()).then(|| Unmodelled {
+        name: "PreemptMode GANG with REQUEUE or CANCEL".into(),
+        values,
+        places: Vec::new(),
+        instead: "such jobs end before the job for which they make way starts; with GANG Slurm starts it at once on their \
+                  processors, if memory is free, and ends them then",
+    })
 }
 
 fn add(found: &mut Vec<Unmodelled>, name: String, value: String, instead: &'static str) {
@@ -175,10 +210,26 @@ mod tests {
     use crate::parse_qos;
 
     #[test]
+    fn gang_is_listed_where_jobs_are_requeued_or_cancelled() {
+        let found = |own: &str, partition: &str, qos: &str| {
+            let configuration = crate::Configuration::parse(&format!("PreemptMode={own}\n")).unwrap();
+            let mut conf = SlurmConf { configuration, ..SlurmConf::default() };
+            conf.options.insert("PartitionName PreemptMode".into(), vec![format!("low={partition}")]);
+            let qos = parse_qos(&format!("Name|PreemptMode\nnormal|{qos}\n")).unwrap();
+            gang_with_other_modes(&conf, &qos).map(|found| found.values)
+        };
+        let listed = |value: &str| Some(vec![value.to_string()]);
+        assert_eq!(found("GANG,REQUEUE", "OFF", "cluster"), listed("GANG,REQUEUE"));
+        assert_eq!(found("SUSPEND,GANG", "CANCEL", "cluster"), listed("low=CANCEL"));
+        assert_eq!(found("SUSPEND,GANG", "OFF", "requeue"), listed("QOS normal=requeue"));
+        assert_eq!(found("SUSPEND,GANG", "SUSPEND", "suspend"), None);
+        assert_eq!(found("REQUEUE", "CANCEL", "requeue"), None);
+    }
+
+    #[test]
     fn what_decides_starts_and_is_not_followed_is_listed_by_name() {
         let mut conf = SlurmConf::default();
-        let text =
-            "SchedulerParameters=bf_interval=10\nPreemptType=preempt/none\nKillWait=30\nSelectType=select/linear\n";
+        let text = "SchedulerParameters=bf_interval=10\nPreemptType=preempt/none\nPriorityFlags=MAX_TRES,NO_NORMAL_QOS\nKillWait=30\nSelectType=select/linear\n";
         conf.configuration = crate::Configuration::parse(text).unwrap();
         let all = |values: &[&str]| values.iter().map(|v| v.to_string()).collect::<Vec<_>>();
         conf.options.insert("PartitionName allowaccounts".into(), all(&["main=ALL", "gpu=physics"]));
@@ -188,7 +239,7 @@ mod tests {
         conf.options.insert("PartitionName Hidden".into(), all(&["admin=YES"]));
         let at = |line| Position { file: "slurm.conf".into(), line, column: 9 };
         conf.option_places.insert("PartitionName RootOnly".into(), vec![at(4), at(5)]);
-        let qos = parse_qos("Name|MaxTRESPU|Priority|Description|\nnormal|cpu=4|10|x|\n").unwrap();
+        let qos = parse_qos("Name|MaxTRESPU|Description|\nnormal|cpu=4|x|\n").unwrap();
         let limits = [("GrpJobs".to_string(), "physics=3".to_string())];
         let found = unmodelled_settings(Some(&conf), &qos, &limits);
         let shown: Vec<(&str, &[String])> = found.iter().map(|u| (u.name.as_str(), u.values.as_slice())).collect();
@@ -197,18 +248,16 @@ mod tests {
             [
                 ("SchedulerParameters", &all(&["bf_interval=10"])[..]),
                 ("SelectType", &all(&["select/linear"])[..]),
+                ("PriorityFlags", &all(&["NO_NORMAL_QOS"])[..]),
                 ("NodeName State", &all(&["n2=DRAIN", "c[1-9]=CLOUD"])[..]),
                 ("PartitionName Hidden", &all(&["admin=YES"])[..]),
                 ("PartitionName RootOnly", &all(&["admin=YES"])[..]),
                 ("PartitionName AllowAccounts", &all(&["gpu=physics"])[..]),
                 ("QOS MaxTRESPU", &all(&["normal=cpu=4"])[..]),
-                ("QOS Priority", &all(&["normal=10"])[..]),
                 ("association GrpJobs", &all(&["physics=3"])[..]),
             ]
         );
         let root_only = found.iter().find(|u| u.name == "PartitionName RootOnly").unwrap();
         assert_eq!(root_only.places, ["slurm.conf:5:9"]);
-        let priority = found.iter().find(|u| u.name == "QOS Priority").unwrap();
-        assert!(priority.instead.starts_with("the QOS factor is 0 for every job"), "{}", priority.instead);
     }
 }

@@ -20,12 +20,12 @@ use thiserror::Error;
 
 pub use association_limits::limit_associations;
 pub use closures::{SiteClosure, parse_events, parse_reservations};
-pub use effect::{Unmodelled, unmodelled_settings};
+pub use effect::{Unmodelled, gang_with_other_modes, unmodelled_settings};
 pub use licences::licences_of_conf;
 pub use partition_limits::limit_partitions;
 pub use qos::{Qos, inconsistent_qos, parse_qos};
 pub use qos_limits::limit_jobs_of_qos;
-pub use qos_preemption::preemption_of_qos;
+pub use qos_preemption::priorities_and_preemption_of_qos;
 pub use sacctmgr_dump::{Dump, parse_dump};
 pub(crate) use scheduler_settings::PreemptModes;
 pub use scheduler_settings::{SIMULATED_SETTINGS, SchedulerSettings, scheduler_settings, simulated_settings_text};

@@ -1,4 +1,4 @@
-//! What qualities of service preempt.
+//! The priorities of qualities of service, and what they preempt.
 
 use evenhand_model::{Cluster, QualityOfService, preempted_by_themselves};
 
@@ -6,14 +6,14 @@ use super::qos::Qos;
 use super::scheduler_settings::PreemptModes;
 use crate::parse_values::{Limit, number};
 
-/// Columns that say what is preempted, and how.
-const COLUMNS: [&str; 4] = ["Preempt", "PreemptMode", "PreemptExemptTime", "GraceTime"];
+/// Columns that say what is preempted, and how, and what a job's priority has of its QOS.
+const COLUMNS: [&str; 5] = ["Priority", "Preempt", "PreemptMode", "PreemptExemptTime", "GraceTime"];
 
-/// Gives a cluster the qualities of service that preempt or are preempted. Returns `rest`, the qualities of service with
+/// Gives a cluster the qualities of service, if any has a priority, preempts or is preempted. Returns `rest`, the qualities of service with
 /// what a simulation has not followed so far, without what it then follows.
 ///
 /// Names that no QOS has are left out, and so are circles: those in one preempt nothing.
-pub fn preemption_of_qos(cluster: &mut Cluster, all: &[Qos], mut rest: Vec<Qos>) -> Vec<Qos> {
+pub fn priorities_and_preemption_of_qos(cluster: &mut Cluster, all: &[Qos], mut rest: Vec<Qos>) -> Vec<Qos> {
     let of = |qos: &Qos, column: &str| {
         let found = qos.settings.iter().find(|(name, _)| name.eq_ignore_ascii_case(column));
         found.map(|(_, value)| value.clone())
@@ -45,7 +45,7 @@ pub fn preemption_of_qos(cluster: &mut Cluster, all: &[Qos], mut rest: Vec<Qos>)
     cluster.qos.iter_mut().filter(|qos| circles.contains(&qos.name)).for_each(|qos| qos.preempts.clear());
     for qos in &mut rest {
         qos.settings.retain(|(column, value)| match column.to_ascii_lowercase().as_str() {
-            "preempt" | "preemptexempttime" | "gracetime" => false,
+            "priority" | "preempt" | "preemptexempttime" | "gracetime" => false,
             // `cluster`: as slurm.conf has it.
             "preemptmode" => PreemptModes::read(value).is_unknown && !value.eq_ignore_ascii_case("cluster"),
             _ => true,
@@ -67,7 +67,7 @@ mod tests {
             a|0||b||within\nb|0||a,low||suspend,gang\nc|0||||stop\n";
         let qos = parse_qos(text).unwrap();
         let mut cluster = Cluster::default();
-        let rest = preemption_of_qos(&mut cluster, &qos, qos.clone());
+        let rest = priorities_and_preemption_of_qos(&mut cluster, &qos, qos.clone());
         let of = |name: &str| QualityOfService { name: name.into(), ..QualityOfService::default() };
         assert_eq!(
             cluster.qos,
@@ -85,10 +85,14 @@ mod tests {
             ]
         );
         let left: Vec<&str> = rest.iter().flat_map(|qos| &qos.settings).map(|(column, _)| column.as_str()).collect();
-        assert_eq!(left, ["Priority", "PreemptMode"]);
-        let none = parse_qos("Name|Priority\nhigh|10\n").unwrap();
+        assert_eq!(left, ["PreemptMode"]);
+        let alone = parse_qos("Name|Priority\nhigh|10\n").unwrap();
         let mut cluster = Cluster::default();
-        assert_eq!(preemption_of_qos(&mut cluster, &none, none.clone()), none);
+        assert_eq!(priorities_and_preemption_of_qos(&mut cluster, &alone, alone.clone())[0].settings, []);
+        assert_eq!(cluster.qos, [QualityOfService { priority: 10, ..of("high") }]);
+        let none = parse_qos("Name|Priority|MaxWall\nhigh|0|5:00\n").unwrap();
+        let mut cluster = Cluster::default();
+        assert_eq!(priorities_and_preemption_of_qos(&mut cluster, &none, none.clone()), none);
         assert_eq!(cluster.qos, []);
     }
 }

@@ -76,7 +76,11 @@ mod name {
     /// Whether a column of a file of a format can be a resource by its name.
     pub(super) fn is_resource(name: &str, format: u32) -> bool {
         let is_new = || name == ELIGIBLE || Detail::ALL.iter().any(|detail| detail.name() == name);
-        let since = if name == Detail::Licences.name() { 5 } else { 3 };
+        let since = match name {
+            _ if name == Detail::Array.name() => 6,
+            _ if name == Detail::Licences.name() => 5,
+            _ => 3,
+        };
         !(ALL.contains(&name) || format >= since && is_new())
     }
 
@@ -89,15 +93,15 @@ mod name {
 
 /// The version of the format that is written; all versions up to it are read.
 #[cfg(feature = "formats")]
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 /// The keys of the metadata of a file.
 #[cfg(feature = "formats")]
 mod key {
     pub(super) const VERSION: &str = "evenhand.version";
     /// The version of the format. Without the key it is 1, whose files have no column of nodes; those of format 2 have no
-    /// eligible times and no details, those of format 3 no requested amounts, and those of
-    /// format 4 no licences.
+    /// eligible times and no details, those of format 3 no requested amounts, those of format 4
+    /// no licences, and those of format 5 no arrays.
     pub(super) const FORMAT: &str = "evenhand.format";
     pub(super) const UNITS: &str = "evenhand.units";
     pub(super) const HEADER: &str = "evenhand.header";

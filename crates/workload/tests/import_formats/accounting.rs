@@ -409,6 +409,22 @@ fn jobs_keep_the_ids_of_their_logs() {
     let plain = r#""job_id": 8, "array": {"job_id": 0, "task_id": {"set": false, "infinite": false, "number": 0}},
         "het": {"job_id": 6, "job_offset": {"set": true, "infinite": false, "number": 1}},"#;
     assert_eq!(ids(&SACCT_JSON.replace("\"job_id\": 8,", plain)), ["6+1", "9"]);
+    let array = |limit: &str| {
+        let task = format!("\"job_id\": 8, \"array\": {{\"job_id\": 7, \"task_id\": 3 {limit}");
+        read(Format::Auto, &SACCT_JSON.replace("\"job_id\": 8,", &task))
+            .workload
+            .detail(Detail::Array, 0)
+            .map(str::to_string)
+    };
+    let limits = |most: &str| format!(", \"limits\": {{\"max\": {{\"running\": {{\"tasks\": {most}}}}}}}}},");
+    assert_eq!(array(&limits("5")).as_deref(), Some("7%5"));
+    assert_eq!(array(&limits(r#"{"set": true, "infinite": false, "number": 4}"#)).as_deref(), Some("7%4"));
+    assert_eq!(array(&limits("0")).as_deref(), Some("7"));
+    assert_eq!(
+        array("}, \"array_max_tasks\": {\"set\": true, \"infinite\": false, \"number\": 2},").as_deref(),
+        Some("7%2")
+    );
+    assert_eq!(read(Format::Auto, SACCT_JSON).workload.detail(Detail::Array, 0), None);
     assert_eq!(ids(SQUEUE_JSON)[0], "1");
     assert!(ids(EVENTS).is_empty(), "events of the simulator have no ids");
 }

@@ -99,6 +99,24 @@ fn licences_are_those_of_their_column_or_of_tres() {
 }
 
 #[test]
+fn arrays_are_those_of_job_ids_with_the_throttle_of_the_submission() {
+    let header = "JobID|JobIDRaw|User|State|Submit|Start|End|AllocTRES|SubmitLine\n";
+    let row = |id: &str, raw: u32, line: &str| {
+        let times = "1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:01:20";
+        format!("{id}|{raw}|ann|COMPLETED|{times}|cpu=1|{line}\n")
+    };
+    let text = [
+        header.to_string(),
+        row("100_0", 101, "sbatch --array=0-9%3 run.sh"),
+        row("200_7", 201, "sbatch -a 7 run.sh"),
+        row("300", 300, "sbatch run.sh --array=0-9%3"),
+    ];
+    let found = read(Format::Sacct, &text.concat()).workload;
+    let arrays: Vec<Option<&str>> = (0..3).map(|row| found.detail(Detail::Array, row)).collect();
+    assert_eq!(arrays, [Some("100%3"), Some("200"), None]);
+}
+
+#[test]
 fn a_start_before_the_submission_is_counted() {
     let found = read(Format::Sacct, &SACCT.replace("1970-01-01T00:00:10|", "1970-01-01T00:00:25|"));
     assert!(rows(&found).contains(&"20 20 60 1800 ann phys cpu cpu=4 mem=2147483648 gpu=0".to_string()));

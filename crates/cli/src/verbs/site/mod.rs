@@ -5,15 +5,15 @@ mod closures;
 use std::path::{Path, PathBuf};
 
 use evenhand_documents::did_you_mean;
-use evenhand_model::Resource;
+use evenhand_model::{Cluster, Resource};
 use evenhand_policies::SITE_RULE;
 use evenhand_policies::multifactor::Settings;
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos,
-    SIMULATED_SETTINGS, SiteFileError, SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, inconsistent_qos,
-    licences_of_conf, limit_associations, limit_jobs_of_qos, limit_partitions, parse_dump, parse_qos,
-    preemption_of_qos, read_slurm_conf, scheduler_settings, simulated_settings_text, site_priority, slurm_conf_names,
-    unmodelled_settings,
+    SIMULATED_SETTINGS, SiteFileError, SlurmConf, TextError, Unmodelled, cluster, expand_hostlist,
+    gang_with_other_modes, inconsistent_qos, licences_of_conf, limit_associations, limit_jobs_of_qos, limit_partitions,
+    parse_dump, parse_qos, priorities_and_preemption_of_qos, read_slurm_conf, scheduler_settings,
+    simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
 use serde::Serialize;
@@ -88,7 +88,7 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         ),
         false => (site.qos.clone(), accounts.map(Accounts::limits)),
     };
-    let qos = preemption_of_qos(&mut described.cluster, &site.qos, qos);
+    let qos = priorities_and_preemption_of_qos(&mut described.cluster, &site.qos, qos);
     for note in &described.notes {
         let path = if note.is_partition { &args.partitions } else { &args.nodes };
         let place = path.as_ref().filter(|_| note.line > 0).map(|path| format!("{}:{}: ", path.display(), note.line));
@@ -103,7 +103,7 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         described.cluster.licences = licences_of_conf(conf).map_err(|error| Failure::Input(error.to_string()))?;
     }
     closures::read(args, &mut described.cluster, console)?;
-    let settings = policy_settings(&site, &described.cluster.resources, console)?;
+    let settings = policy_settings(&site, &described.cluster, console)?;
     make_folder(&args.output)?;
     let file = |name: &str| args.output.join(name);
     let mut written = vec![file("cluster.toml")];
@@ -123,7 +123,8 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         write_file(&file(SLURM_CONF), &simulated_settings_text(conf, &site.partitions))?;
     }
     let moved = move_old_files_aside(&args.output, &written, console)?;
-    let unmodelled = unmodelled_settings(site.conf.as_ref(), &qos, &limits.unwrap_or_default());
+    let mut unmodelled = unmodelled_settings(site.conf.as_ref(), &qos, &limits.unwrap_or_default());
+    unmodelled.extend(site.conf.as_ref().and_then(|conf| gang_with_other_modes(conf, &site.qos)));
     let partitions = described.cluster.queues.len();
     if console.is_json() {
         let not_modelled = unmodelled.iter().map(|u| NotModelled {
@@ -343,7 +344,7 @@ fn file_failure(error: SiteFileError) -> Failure {
 }
 
 /// The section of the policy that computes Slurm's own priority, if the site has that priority.
-fn policy_settings(site: &SiteTexts, resources: &[String], console: &Console) -> Result<Option<String>, Failure> {
+fn policy_settings(site: &SiteTexts, cluster: &Cluster, console: &Console) -> Result<Option<String>, Failure> {
     let Some(conf) = &site.conf else { return Ok(None) };
     let configuration: &Configuration = &conf.configuration;
     if configuration.get("PriorityType").is_none() {
@@ -353,9 +354,11 @@ fn policy_settings(site: &SiteTexts, resources: &[String], console: &Console) ->
         );
     }
     let Some(priority) = site_priority(configuration, &site.partitions) else { return Ok(None) };
-    let resources: Vec<Resource> = resources.iter().map(|name| Resource::new(name, "")).collect();
+    let priority = priority.with_cluster(cluster);
+    let resources: Vec<Resource> = cluster.resources.iter().map(|name| Resource::new(name, "")).collect();
     let queues: Vec<String> = site.partitions.iter().map(|p| p.name.clone()).collect();
-    let settings = Settings::of_site(&priority, &resources, &queues)
+    let qos: Vec<String> = cluster.qos.iter().map(|qos| qos.name.clone()).collect();
+    let settings = Settings::of_site(&priority, &resources, &queues, &qos)
         .map_err(|error| Failure::Input(format!("slurm.conf: {error}")))?;
     // Only resources with a weight, so that a log without the others can be replayed.
     let weighted: Vec<usize> =
@@ -363,5 +366,5 @@ fn policy_settings(site: &SiteTexts, resources: &[String], console: &Console) ->
     let names: Vec<Resource> = weighted.iter().map(|&r| resources[r].clone()).collect();
     let mut kept = settings.clone();
     kept.weights.tres = weighted.iter().map(|&r| settings.weights.tres[r].clone()).collect();
-    Ok(Some(kept.to_file(&names, &queues)))
+    Ok(Some(kept.to_file(&names, &queues, &qos)))
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use evenhand_model::{Cluster, Rational, Workload, parse_licences};
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partition, Partitions, Qos, RawShares,
-    ReadError, Unmodelled, Window, cluster, limit_associations, limit_jobs_of_qos, limit_partitions, preemption_of_qos,
-    unmodelled_settings,
+    ReadError, Unmodelled, Window, cluster, limit_associations, limit_jobs_of_qos, limit_partitions,
+    priorities_and_preemption_of_qos, unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
 
@@ -115,7 +115,7 @@ fn follow_limits(
     };
     let rest = limit_partitions(cluster, partitions, &qos);
     let rest = limit_jobs_of_qos(cluster, partitions, &qos, rest);
-    let rest = preemption_of_qos(cluster, &qos, rest);
+    let rest = priorities_and_preemption_of_qos(cluster, &qos, rest);
     let limits = accounts.map(|accounts| limit_associations(cluster, accounts, partitions, &qos)).unwrap_or_default();
     Ok(unmodelled_settings(None, &rest, &limits))
 }

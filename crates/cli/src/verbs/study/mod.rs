@@ -118,7 +118,15 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     let limit = memory_limit(args.trace.memory);
     let at_a_time = runs_at_a_time(&source, workload.tasks(), limit)?;
     let inputs = policy_inputs(args, settings, accounts, registry, &workload, console)?;
-    let inputs = PolicyInputs { site: scheduler.configuration, ..inputs };
+    let cluster = question.capacities.iter().find_map(|capacity| match capacity {
+        RequestedCapacity::Machines(_, cluster) => Some(cluster),
+        _ => None,
+    });
+    let site = scheduler.configuration.map(|site| match cluster {
+        Some(cluster) => site.with_cluster(cluster),
+        None => site,
+    });
+    let inputs = PolicyInputs { site, ..inputs };
     let capacities = question.capacity_names.join(", ");
     let request = study_request(args, question, decays, inputs, scheduler.options);
     let plan = Plan::new(workload, &request).map_err(|error| match error {

@@ -219,3 +219,21 @@ fn chunks_of_what_a_task_held_are_not_those_of_what_it_requested() {
     let w = w.with_requested_amounts().unwrap();
     assert_eq!([0, 1].map(|row| w.detail(Detail::Chunks, row)), [None, details[Detail::Chunks]]);
 }
+
+/// The log's schedule decided when the later tasks of an array with a throttle became eligible.
+#[test]
+fn tasks_of_an_array_with_a_throttle_are_released_with_its_first_one() {
+    let mut builder = WorkloadBuilder::new([Resource::new("cpu", "")]);
+    let s = Time::from_secs;
+    for (array, eligible) in [("7%2", 5), ("7%2", 40), ("8", 50), ("7%1", 60)] {
+        let details = Details::from_fn(|detail| (detail == Detail::Array).then_some(array));
+        let times = Task { submit: s(1), eligible: Some(s(eligible)), start: Some(s(90)), ..Task::default() };
+        builder.push(&Task { user: "ann", amounts: &[1], details, ..times });
+    }
+    let workload = builder.finish().unwrap();
+    assert_eq!(workload.throttled_tasks(), 3);
+    let (workload, moved) = workload.submitted_when_eligible();
+    assert_eq!((moved, &workload.columns().submit[..]), (4, &[s(5), s(5), s(5), s(50)][..]));
+    let arrays: Vec<Option<&str>> = (0..4).map(|row| workload.detail(Detail::Array, row)).collect();
+    assert_eq!(arrays, [Some("7%2"), Some("7%2"), Some("7%1"), Some("8")]);
+}

@@ -165,6 +165,9 @@ impl<'a> Engine<'a> {
             }
             let kind = self.jobs.kind[row as usize] as usize;
             candidates.to_come[self.shapes.of(row) as usize] -= 1;
+            if self.limits.is_throttled(row) {
+                continue;
+            }
             let (length, fits_now) = (self.planned_length(row), self.fits_now(kind));
             let mut is_tested = false;
             for at in 0..self.attempts_of(row) {

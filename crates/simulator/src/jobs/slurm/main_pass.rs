@@ -55,6 +55,10 @@ impl Engine<'_> {
             self.progress.check()?;
             let attempts = self.attempts_of(row);
             (0..attempts).for_each(|at| waiting[self.attempt(row, at).0] -= 1);
+            // A task that its array's throttle holds back is no record of the queue (`build_job_queue` of slurmctld).
+            if self.limits.is_throttled(row) {
+                continue;
+            }
             // A job that names several partitions is a record of the queue for each.
             for at in 0..attempts {
                 let (p, able) = self.attempt(row, at);

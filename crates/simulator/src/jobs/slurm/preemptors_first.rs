@@ -21,6 +21,7 @@ impl Engine<'_> {
         while let Some(row) = self.next_by_tiers(now, policy) {
             rows.push((row, rows.len()));
         }
+        rows.retain(|(row, _)| !self.limits.is_throttled(*row));
         rows.sort_unstable();
         let precedes = |a: (u32, usize), b: (u32, usize)| {
             let of = |row: u32| (row, self.attempt(row, 0).0);

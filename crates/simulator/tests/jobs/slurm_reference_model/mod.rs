@@ -286,6 +286,7 @@ impl<'a> SlurmReferenceModel<'a> {
             || t < self.completing_until
             || self.is_over_limit(job)
             || self.lacks_licences(job)
+            || self.is_throttled(job)
         {
             return;
         }
@@ -303,7 +304,8 @@ impl<'a> SlurmReferenceModel<'a> {
                 let nodes = self.nodes_in(p);
                 self.attempts(job).iter().any(|&q| self.nodes_in(q).iter().any(|n| nodes.contains(n)))
             });
-            shared && !self.is_young(t, *other) && !self.is_over_limit(*other) && !self.lacks_licences(*other)
+            let waits = self.is_over_limit(*other) || self.lacks_licences(*other) || self.is_throttled(*other);
+            shared && !self.is_young(t, *other) && !waits
         };
         if before.iter().any(blocks) {
             return;
@@ -375,6 +377,13 @@ impl<'a> SlurmReferenceModel<'a> {
         (0..2).any(|i| held(i) + self.world.jobs[job].licences[i] > self.world.licences[i])
     }
 
+    /// Whether as many tasks of the job's array run as may.
+    fn is_throttled(&self, job: usize) -> bool {
+        let Some((array, most)) = self.world.jobs[job].array else { return false };
+        let of_array = |r: &&Runs| self.world.jobs[r.job].array.is_some_and(|(other, _)| other == array);
+        self.running.iter().filter(|r| !r.ended).filter(of_array).count() >= most
+    }
+
     fn is_up(&self, t: u64, node: usize) -> bool {
         !self.world.outages.iter().any(|o| o.covers(t) && o.nodes.contains(&node))
     }
@@ -443,6 +452,9 @@ impl<'a> SlurmReferenceModel<'a> {
         let (mut failed, mut of_partition) = (Vec::new(), vec![0; self.world.partitions.len()]);
         let (mut depth, mut starts) = (0, 0);
         for job in self.order() {
+            if self.is_throttled(job) {
+                continue;
+            }
             for p in self.attempts(job) {
                 if o.partition_job_depth > 0 && of_partition[p] >= o.partition_job_depth {
                     continue;

@@ -18,6 +18,7 @@ impl SlurmReferenceModel<'_> {
             may(a, b) || (!may(b, a) && place(a) < place(b))
         };
         let mut jobs = by_tiers.clone();
+        jobs.retain(|&job| !self.is_throttled(job));
         jobs.sort_unstable();
         sorted(jobs, &precedes)
     }

@@ -126,6 +126,9 @@ impl SlurmReferenceModel<'_> {
             if tested >= o.bf_max_job_test {
                 return;
             }
+            if self.is_throttled(job) {
+                continue;
+            }
             let user = self.world.jobs[job].user;
             let mut is_tested = false;
             for p in self.attempts(job) {

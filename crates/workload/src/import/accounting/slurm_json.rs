@@ -114,11 +114,23 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
             Detail::Licences => {
                 text(&job["licenses"]).filter(|text| parse_licences(text).is_some_and(|all| !all.is_empty()))
             }
+            Detail::Array => array(job).map(Cow::Owned),
             Detail::Reservation => text(&job["reservation"]["name"]).or_else(|| text(&job["resv_name"])),
             Detail::Outcome => end.and_then(|_| states.iter().find_map(|s| outcome::of_slurm(s))).map(Cow::Borrowed),
         }),
         unfinished: if of_queue { Unfinished::UntilLimit } else { Unfinished::Drop },
     })
+}
+
+/// Returns the array of a task, with its throttle: `array.limits.max.running.tasks` of accounting, `array_max_tasks` of the
+/// queue.
+fn array(job: &Value) -> Option<String> {
+    let id = id(job)?;
+    let (array, _) = id.split_once('_')?;
+    let limits = [&job["array"]["limits"]["max"]["running"]["tasks"], &job["array_max_tasks"]];
+    let most = limits.into_iter().find_map(number).map(|nano| nano / NANO);
+    let most = most.filter(|most| *most > 0 && *most < Nano::from(NO_VALUE));
+    Some(most.map_or_else(|| array.to_string(), |most| format!("{array}%{most}")))
 }
 
 /// Returns the words of the state: a list, a word, or a word with a reason (`CANCELLED by 7`).

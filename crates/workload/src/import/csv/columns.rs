@@ -55,7 +55,7 @@ pub(super) enum Field {
 }
 
 impl Field {
-    pub(super) const ALL: [(&'static str, Field); 20] = [
+    pub(super) const ALL: [(&'static str, Field); 21] = [
         ("submit", Field::Submit),
         ("start", Field::Start),
         ("end", Field::End),
@@ -76,6 +76,7 @@ impl Field {
         ("outcome", Field::Detail(Detail::Outcome)),
         ("reservation", Field::Detail(Detail::Reservation)),
         ("licences", Field::Detail(Detail::Licences)),
+        ("array", Field::Detail(Detail::Array)),
     ];
 
     fn is_text(self) -> bool {

@@ -45,7 +45,8 @@ columns!(
     Eligible,
     NodeList,
     Constraints,
-    Licenses
+    Licenses,
+    SubmitLine
 );
 
 /// The columns of outputs without a header that are recognised by the shape of their fields: what this crate's own

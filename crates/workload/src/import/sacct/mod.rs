@@ -3,6 +3,7 @@
 //! Columns are located by name; their order and additional columns do not matter. A job holds its `AllocTRES` from
 //! start to end, or what it requested, as the options say. The resources are `cpu`, `mem` in bytes, and `gpu`.
 
+mod array;
 mod columns;
 mod constraints;
 
@@ -207,6 +208,7 @@ fn row(
         tally.adjust(LICENCES);
     }
     let licences = licences.flatten();
+    let array = array::of_task(id, row.get(Column::SubmitLine).map(|(_, line)| line));
     builder.push(&Task {
         submit,
         start: Some(start),
@@ -219,6 +221,7 @@ fn row(
             Detail::Outcome => state.and_then(outcome::of_slurm),
             Detail::Reservation => reservation,
             Detail::Licences => licences.as_deref(),
+            Detail::Array => array.as_deref(),
         }),
         duration: length,
         requested,

@@ -1,0 +1,87 @@
+//! Studies on a Slurm site whose log has arrays with a throttle, and jobs of QOS with priorities.
+
+use crate::test_folder::TestFolder;
+
+/// One node of four processors.
+const CONF: &str = "ClusterName=lab\nPriorityType=priority/multifactor\nPriorityWeightQOS=1000\nPriorityWeightJobSize=10\n\
+    NodeName=n1 CPUs=4 RealMemory=1000\nPartitionName=main Nodes=n1 Default=YES MaxTime=1-0\n";
+
+fn waits(folder: &TestFolder, scheduler: &str, policy: &str) -> (Vec<f64>, String) {
+    let study = format!(
+        "study sacct.txt --site lab --scheduler {scheduler} --policy {policy} --tasks-csv --repeat 1 --out {scheduler}"
+    );
+    let output = folder.run(&study.split(' ').collect::<Vec<&str>>()).assert_succeeds();
+    let prefix = format!("{scheduler}/tasks-{policy}");
+    let file = folder.files().into_iter().find(|path| path.to_string_lossy().starts_with(&prefix)).unwrap();
+    let text = folder.read(&file.to_string_lossy());
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<&str>>());
+    let at = lines.next().unwrap().iter().position(|name| *name == "wait_s").unwrap();
+    let waits = lines.map(|row| row[at].parse::<f64>().unwrap()).collect();
+    (waits, output.stderr.replace("\n       ", " "))
+}
+
+#[test]
+fn no_more_tasks_of_an_array_run_than_its_throttle_allows() {
+    let folder = TestFolder::with("slurm.conf", CONF);
+    folder.run(&["site", "import", "--slurm-conf", "slurm.conf", "-o", "lab"]).assert_succeeds();
+    // Slurm states as eligible times of the later tasks when the throttle let them go.
+    let row = |task: u32, eligible: &str, line: &str| {
+        format!(
+            "100_{task}|ann|main|COMPLETED|2026-01-05T08:00:01|2026-01-05T{eligible}|2026-01-05T08:30:00|2026-01-05T08:31:40|\
+             100|20|cpu=1,node=1|{line}\n"
+        )
+    };
+    let header = "JobID|User|Partition|State|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES|SubmitLine\n";
+    let rows = |line: &str| -> String {
+        let eligible = ["08:00:01", "08:00:01", "08:05:00", "08:05:00"];
+        (0..4).map(|task| row(task, eligible[task as usize], line)).collect()
+    };
+    folder.write("sacct.txt", [header, &rows("sbatch --array=0-3%2 run.sh")].concat());
+    let (slurm, notes) = waits(&folder, "slurm", "fifo");
+    assert_eq!(slurm, [1.0, 1.0, 102.0, 102.0]);
+    let note =
+        "4 jobs are tasks of arrays with a throttle (sbatch --array=0-99%5): no more tasks of an array run at once";
+    assert!(notes.contains(note), "{notes}");
+    assert_eq!(waits(&folder, "easy", "fifo").0, [0.0, 0.0, 100.0, 100.0]);
+    assert_eq!(waits(&folder, "strict", "fifo").0, [0.0, 0.0, 100.0, 100.0]);
+    let (conservative, notes) = waits(&folder, "conservative", "fifo");
+    assert_eq!(conservative, [0.0; 4]);
+    assert!(notes.contains("with a throttle (sbatch --array=0-99%5), which is ignored here"), "{notes}");
+    let pool = "study sacct.txt --capacity cpu=4,mem=1GiB --policy fifo --repeat 1 --out pool";
+    let notes = folder.run(&pool.split(' ').collect::<Vec<&str>>()).assert_succeeds().stderr.replace("\n       ", " ");
+    assert!(notes.contains("with a throttle (sbatch --array=0-99%5), which is ignored here"), "{notes}");
+    // Without the throttle the later tasks wait from their eligible times.
+    folder.write("sacct.txt", [header, &rows("sbatch --array=0-3 run.sh")].concat());
+    assert_eq!(waits(&folder, "easy", "fifo").0, [0.0; 4]);
+}
+
+#[test]
+fn the_site_s_priority_has_the_factor_of_the_qos() {
+    let folder = TestFolder::with("slurm.conf", CONF);
+    folder.write("qos.txt", "Name|Priority\nnormal|0\nhigh|5\nurgent|10\n");
+    let import = ["site", "import", "--slurm-conf", "slurm.conf", "--qos", "qos.txt", "-o", "lab"];
+    let output = folder.run(&import).assert_succeeds();
+    assert!(
+        !output.stdout.contains("QOS Priority") && !output.stdout.contains("PriorityWeightQOS"),
+        "{}",
+        output.stdout
+    );
+    let cluster = folder.read("lab/cluster.toml");
+    assert!(cluster.contains("name = \"urgent\"\npriority = 10\n"), "{cluster}");
+    let settings = folder.read("lab/policy-settings.toml");
+    assert!(settings.contains("qos = 1000 }") && settings.contains("\"high\" = 5, \"urgent\" = 10"), "{settings}");
+    assert!(settings.contains("nodes = 1\n"), "{settings}");
+    // The first job fills the node; of those behind it, each of which does, the one of the highest priority comes first.
+    let row = |id: u32, qos: &str| {
+        format!(
+            "{id}|ann|main|{qos}|COMPLETED|2026-01-05T08:00:0{id}|2026-01-05T08:30:00|2026-01-05T08:31:40|100|2|cpu=4,node=1\n"
+        )
+    };
+    let header = "JobID|User|Partition|QOS|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES\n";
+    let rows = [row(1, "normal"), row(5, "normal"), row(6, "high"), row(7, "urgent")].concat();
+    folder.write("sacct.txt", [header, &rows].concat());
+    let (site, _) = waits(&folder, "slurm", "site");
+    assert!(site[3] < site[2] && site[2] < site[1], "{site:?}");
+    let (fifo, _) = waits(&folder, "slurm", "fifo");
+    assert!(fifo[1] < fifo[2] && fifo[2] < fifo[3], "{fifo:?}");
+}
