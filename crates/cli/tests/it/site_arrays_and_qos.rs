@@ -85,3 +85,24 @@ fn the_site_s_priority_has_the_factor_of_the_qos() {
     let (fifo, _) = waits(&folder, "slurm", "fifo");
     assert!(fifo[1] < fifo[2] && fifo[2] < fifo[3], "{fifo:?}");
 }
+
+/// With such settings a real Slurm 22.05.8 started the last job by its main scheduler within the second.
+#[test]
+fn an_array_is_one_record_of_the_queue() {
+    let conf = "ClusterName=lab\nPriorityType=priority/basic\n\
+        SchedulerParameters=default_queue_depth=2,sched_interval=150,bf_interval=150,batch_sched_delay=1\n\
+        NodeName=n[1-2] CPUs=4 RealMemory=1000\nPartitionName=left Nodes=n1\nPartitionName=right Nodes=n2\n";
+    let folder = TestFolder::with("slurm.conf", conf);
+    folder.run(&["site", "import", "--slurm-conf", "slurm.conf", "-o", "lab"]).assert_succeeds();
+    let row = |id: &str, partition: &str, second: u32, cpus: u32| {
+        format!(
+            "{id}|ann|{partition}|COMPLETED|2026-01-05T08:00:{second:02}|2026-01-05T08:30:00|2026-01-05T08:30:30|30|5|cpu={cpus},node=1\n"
+        )
+    };
+    let header = "JobID|User|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES\n";
+    let array: String = (1..=20).map(|task| row(&format!("3_{task}"), "left", 4, 4)).collect();
+    folder.write("sacct.txt", [header, &row("2", "left", 1, 4), &array, &row("4", "right", 7, 1)].concat());
+    let (waits, _) = waits(&folder, "slurm", "site");
+    assert_eq!((waits.len(), waits[0], waits[21]), (22, 1.0, 1.0), "{waits:?}");
+    assert!(waits[1] > 20.0, "{waits:?}");
+}

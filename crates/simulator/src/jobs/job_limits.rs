@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use evenhand_model::{Detail, Span, UserId, Workload};
 
-use super::array_throttles::{ArrayThrottles, RunningTasks};
+use super::job_arrays::{JobArrays, RunningTasks};
 use super::licences::JobLicences;
 use super::prepared_jobs::Rejection;
 use super::queue_choices::QueueChoices;
@@ -42,7 +42,7 @@ pub(crate) struct JobLimits {
     /// Indices of limits.
     sets: Vec<Vec<u32>>,
     pub(crate) licences: JobLicences,
-    pub(crate) arrays: ArrayThrottles,
+    pub(crate) arrays: JobArrays,
 }
 
 impl JobLimits {
@@ -52,7 +52,7 @@ impl JobLimits {
     pub(crate) fn new(workload: &Workload, site: &Site, choices: &QueueChoices) -> JobLimits {
         let limits = site.limits.as_slice();
         let licences = JobLicences::new(workload, site);
-        let arrays = if site.is_pool { ArrayThrottles::default() } else { ArrayThrottles::new(workload) };
+        let arrays = if site.is_pool { JobArrays::default() } else { JobArrays::new(workload) };
         if limits.is_empty() {
             return JobLimits { licences, arrays, ..JobLimits::default() };
         }
@@ -102,7 +102,7 @@ impl JobLimits {
     /// Whether jobs of one user and queue can have different limits.
     pub(crate) fn differ_within_users(&self) -> bool {
         let names = |limit: &Limit| limit.accounts.len() + limit.qos.len() + limit.except_qos.len();
-        self.licences.is_any() || self.arrays.is_any() || self.limits.iter().any(|limit| names(limit) > 0)
+        self.licences.is_any() || self.arrays.have_throttles() || self.limits.iter().any(|limit| names(limit) > 0)
     }
 
     fn of(&self, row: usize) -> impl Iterator<Item = (usize, &Limit)> {

@@ -2,7 +2,6 @@
 //!
 //! docs/src/reference/backfilling.md defines the behaviour exactly, including tie rules.
 
-mod array_throttles;
 mod availability_profile;
 mod best_machine;
 mod chunk_choice;
@@ -16,6 +15,7 @@ mod free_capacity_tree;
 mod free_machines;
 mod free_totals;
 mod head_reservation;
+mod job_arrays;
 mod job_limits;
 mod kind;
 mod lay_out;

@@ -86,7 +86,12 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
     let reservations: Vec<Option<String>> = world.jobs.iter().map(name).collect();
     let licences = |job: &SlurmJob| format!("a:{};b:{}", job.licences[0], job.licences[1]);
     let licences: Vec<String> = world.jobs.iter().map(licences).collect();
-    let array = |job: &SlurmJob| job.array.map(|(array, most)| format!("{array}%{most}"));
+    let array = |job: &SlurmJob| {
+        job.array.map(|(array, most)| match most {
+            Some(most) => format!("{array}%{most}"),
+            None => array.to_string(),
+        })
+    };
     let arrays: Vec<Option<String>> = world.jobs.iter().map(array).collect();
     for (i, (job, times)) in world.jobs.iter().zip(times).enumerate() {
         builder.push(&Task {
@@ -224,7 +229,7 @@ fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
     let named =
         prop_oneof![3 => (0..partitions).prop_map(|p| vec![p]), 1 => prop::collection::vec(0..partitions, 2..4)];
     let licences = prop::sample::select(vec![[0u64, 0], [0, 0], [0, 0], [1, 0], [2, 0], [1, 1]]);
-    let array = prop_oneof![2 => Just(None), 1 => (0usize..3, 1usize..4).prop_map(Some)];
+    let array = prop_oneof![2 => Just(None), 1 => (0usize..3, prop_oneof![Just(None), (1usize..4).prop_map(Some)]).prop_map(Some)];
     let qos = (prop::sample::select(vec![None, Some(0usize), Some(1)]), licences, array);
     let reservation = prop_oneof![5 => Just(None), 1 => (0usize..2).prop_map(Some)];
     let job =
@@ -259,7 +264,7 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
         limit(vec![500, 500, 3]),
         limit(vec![0, 0, 2]),
         limit(vec![0, 0, 1]),
-        limit(vec![0, 0, 1]),
+        (limit(vec![0, 0, 1]), limit(vec![20, 20, 1, 2, 0])),
         prop::sample::select(vec![0u64, 0, 60]),
     );
     let rest = (
@@ -286,7 +291,8 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
         bf_max_job_test: b.3,
         bf_max_job_user: b.4,
         bf_max_job_start: b.5,
-        bf_job_part_count_reserve: b.6,
+        bf_job_part_count_reserve: b.6.0,
+        bf_max_job_array_resv: b.6.1,
         bf_min_age_reserve: s(b.7),
         bf_min_prio_reserve: r.0,
         bf_busy_nodes: r.1[0],

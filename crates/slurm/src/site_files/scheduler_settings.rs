@@ -20,8 +20,7 @@ pub struct SchedulerSettings {
 }
 
 /// Options of SchedulerParameters that a simulation does not follow, with what it does instead.
-const NOT_FOLLOWED: [(&str, &str); 8] = [
-    ("bf_max_job_array_resv", "tasks of arrays are planned as jobs of their own"),
+const NOT_FOLLOWED: [(&str, &str); 7] = [
     ("bf_node_space_size", "a plan has as many intervals as bf_max_job_test"),
     ("bf_one_resv_per_job", "backfill reserves nodes for a job in each of its partitions"),
     ("bf_running_job_reserve", "running jobs are planned by their limits"),
@@ -86,13 +85,14 @@ const WITHOUT_EFFECT: [&str; 50] = [
 ];
 
 /// Options of SchedulerParameters that a simulation follows.
-const FOLLOWED: [&str; 27] = [
+const FOLLOWED: [&str; 28] = [
     "assoc_limit_stop",
     "batch_sched_delay",
     "bf_busy_nodes",
     "bf_interval",
     "bf_licenses",
     "bf_job_part_count_reserve",
+    "bf_max_job_array_resv",
     "bf_max_job_assoc",
     "bf_max_job_part",
     "bf_max_job_start",
@@ -291,6 +291,7 @@ fn set(o: &mut SlurmOptions, name: &str, value: &str, place: &Position) -> Resul
         "bf_max_job_part" => o.bf_max_job_part = number()?,
         "bf_max_job_start" => o.bf_max_job_start = number()?,
         "bf_max_job_test" | "max_job_bf" => o.bf_max_job_test = number()?,
+        "bf_max_job_array_resv" => o.bf_max_job_array_resv = number()?,
         "bf_max_job_user" => o.bf_max_job_user = number()?,
         "bf_max_job_user_part" => o.bf_max_job_user_part = number()?,
         "bf_min_age_reserve" => o.bf_min_age_reserve = Span::from_secs(seconds()?),

@@ -24,6 +24,11 @@ impl Engine<'_> {
         nodes
     }
 
+    /// The number of the array of which a job is a task.
+    pub(super) fn array_of(&self, row: u32) -> Option<u32> {
+        self.jobs.limits.arrays.number_of(self.workload, row)
+    }
+
     /// In how many partitions a job is tried, one after the other.
     pub(super) fn attempts_of(&self, row: u32) -> usize {
         self.attempts[self.jobs.kind[row as usize] as usize].len().max(1)

@@ -8,6 +8,7 @@ use evenhand_policies::Policy;
 
 use super::super::placements::Placements;
 use super::engine::{Engine, user_and_account};
+use super::looked_arrays::LookedArrays;
 use super::node_set::{NodeSet, SparseNodes};
 use super::node_space::{NodeSpace, TooFew};
 use super::outlook::{Outlook, PossibleStart, Within};
@@ -154,7 +155,7 @@ impl<'a> Engine<'a> {
         let down = |time: u64| time / grain * grain;
         let mut space = NodeSpace::new(down(begin), down(window_end), grain, self.nodes.len());
         let mut licences = self.held_licences();
-        let mut looked = Looked::default();
+        let (mut looked, mut arrays) = (Looked::default(), LookedArrays::default());
         let mut reserved = vec![0u32; self.partitions.len()];
         let (mut tested, mut starts) = (0u32, 0u32);
         while candidates.is_any(self, begin, &mut space) {
@@ -165,12 +166,17 @@ impl<'a> Engine<'a> {
             }
             let kind = self.jobs.kind[row as usize] as usize;
             candidates.to_come[self.shapes.of(row) as usize] -= 1;
-            if self.limits.is_throttled(row) {
+            let array = self.array_of(row);
+            if self.limits.is_throttled(row) || (array.is_some() && self.options.bf_max_job_array_resv == 0) {
                 continue;
             }
             let (length, fits_now) = (self.planned_length(row), self.fits_now(kind));
             let mut is_tested = false;
             for at in 0..self.attempts_of(row) {
+                let partition = self.attempt(row, at).0;
+                if !arrays.look(array, partition) {
+                    continue;
+                }
                 let lacks_licences = licences.is_none() && self.limits.lacks_licences(row);
                 if !self.look_at(row, at, &mut looked) || self.limits.exceeds_limit(row) || lacks_licences {
                     continue;
@@ -204,10 +210,10 @@ impl<'a> Engine<'a> {
                         false => outlook.started(self, at, row, slot),
                     }
                     candidates.less_is_free();
+                    arrays.started(array, partition);
                     starts += 1;
                     break;
                 }
-                let partition = self.attempt(row, at).0;
                 let most = self.options.bf_job_part_count_reserve;
                 let may = start <= window_end && !self.reserves_nothing(now, row);
                 if may && one_more(&mut reserved[partition], most) {
@@ -217,6 +223,7 @@ impl<'a> Engine<'a> {
                     licences.iter_mut().for_each(|planned| self.hold_licences(planned, start, length, row));
                     self.reserve(&mut space, start, length, &found.nodes);
                     candidates.less_is_free();
+                    arrays.reserved(array, partition, self.options.bf_max_job_array_resv);
                 }
             }
             tested += u32::from(is_tested);

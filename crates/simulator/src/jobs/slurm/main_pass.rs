@@ -5,6 +5,7 @@ use evenhand_policies::Policy;
 
 use super::super::kind::Kind;
 use super::engine::Engine;
+use super::looked_arrays::LookedArrays;
 use super::node_set::NodeSet;
 use super::results::Activity;
 use crate::SimulationError;
@@ -49,6 +50,7 @@ impl Engine<'_> {
         let mut reach = Reach { available: self.closed.up().clone(), is_all: true, is_closed };
         let mut of_partition = vec![0u32; self.partitions.len()];
         let (mut depth, mut starts) = (0u32, 0u32);
+        let mut arrays = LookedArrays::default();
         let mut usable = NodeSet::empty(self.nodes.len());
         let mut waiting = self.waiting.clone();
         'jobs: while let Some(row) = self.next_in_order(now, policy) {
@@ -59,9 +61,13 @@ impl Engine<'_> {
             if self.limits.is_throttled(row) {
                 continue;
             }
+            let array = self.array_of(row);
             // A job that names several partitions is a record of the queue for each.
             for at in 0..attempts {
                 let (p, able) = self.attempt(row, at);
+                if !arrays.look(array, p) {
+                    continue;
+                }
                 let most = self.options.partition_job_depth;
                 if most > 0 && of_partition[p] >= most {
                     continue;
@@ -132,6 +138,7 @@ impl Engine<'_> {
                 match held {
                     Some(held) => {
                         self.start(now, row, held, Activity::Main)?;
+                        arrays.started(array, p);
                         starts += 1;
                         if starts == self.options.sched_max_job_start {
                             break 'jobs;

@@ -12,6 +12,7 @@ mod closed_nodes;
 mod engine;
 mod freed_chunks;
 mod jobs_on_nodes;
+mod looked_arrays;
 mod main_pass;
 mod node_set;
 mod node_space;

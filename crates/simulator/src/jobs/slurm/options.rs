@@ -42,6 +42,8 @@ pub struct SlurmOptions {
     pub bf_max_job_test: u32,
     /// `bf_max_job_start`: how many jobs a run starts.
     pub bf_max_job_start: u32,
+    /// `bf_max_job_array_resv`: for how many tasks of an array a run reserves nodes.
+    pub bf_max_job_array_resv: u32,
     /// `bf_max_job_user`: how many jobs of a user a run looks at.
     pub bf_max_job_user: u32,
     /// `bf_max_job_part`: how many jobs of a partition a run looks at.
@@ -127,6 +129,7 @@ impl Default for SlurmOptions {
             bf_resolution: Span::from_secs(60),
             bf_max_job_test: 500,
             bf_max_job_start: 0,
+            bf_max_job_array_resv: 20,
             bf_max_job_user: 0,
             bf_max_job_part: 0,
             bf_max_job_user_part: 0,

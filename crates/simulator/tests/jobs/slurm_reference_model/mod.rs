@@ -379,7 +379,7 @@ impl<'a> SlurmReferenceModel<'a> {
 
     /// Whether as many tasks of the job's array run as may.
     fn is_throttled(&self, job: usize) -> bool {
-        let Some((array, most)) = self.world.jobs[job].array else { return false };
+        let Some((array, Some(most))) = self.world.jobs[job].array else { return false };
         let of_array = |r: &&Runs| self.world.jobs[r.job].array.is_some_and(|(other, _)| other == array);
         self.running.iter().filter(|r| !r.ended).filter(of_array).count() >= most
     }
@@ -451,11 +451,20 @@ impl<'a> SlurmReferenceModel<'a> {
         let mut available: Vec<usize> = (0..self.has.len()).filter(|&n| self.is_up(t, n)).collect();
         let (mut failed, mut of_partition) = (Vec::new(), vec![0; self.world.partitions.len()]);
         let (mut depth, mut starts) = (0, 0);
+        // Arrays of which a task was looked at and did not start, with the partition: no other one is looked at there.
+        let mut looked: Vec<(usize, usize)> = Vec::new();
         for job in self.order() {
             if self.is_throttled(job) {
                 continue;
             }
+            let array = self.world.jobs[job].array.map(|(array, _)| array);
             for p in self.attempts(job) {
+                if let Some(array) = array {
+                    if looked.contains(&(array, p)) {
+                        continue;
+                    }
+                    looked.push((array, p));
+                }
                 if o.partition_job_depth > 0 && of_partition[p] >= o.partition_job_depth {
                     continue;
                 }
@@ -497,6 +506,7 @@ impl<'a> SlurmReferenceModel<'a> {
                 match chosen {
                     Some(on) => {
                         self.start(t, job, on, Activity::Main);
+                        looked.retain(|known| Some(*known) != array.map(|array| (array, p)));
                         starts += 1;
                         if starts == o.sched_max_job_start {
                             return;

@@ -117,6 +117,9 @@ impl SlurmReferenceModel<'_> {
         let mut table = Table::new(t / grain * grain, window_end / grain * grain, grain);
         let (mut tested, mut starts) = (0, 0);
         let mut looked: Vec<usize> = Vec::new();
+        // Arrays of which no further task is looked at, with the partition, and one for each of their reservations.
+        let mut closed: Vec<(usize, usize)> = Vec::new();
+        let mut of_arrays: Vec<(usize, usize)> = Vec::new();
         let mut reserved = vec![0; self.world.partitions.len()];
         // Running jobs hold licences until their limits.
         let running = self.running.iter().filter(|r| !r.ended);
@@ -126,12 +129,18 @@ impl SlurmReferenceModel<'_> {
             if tested >= o.bf_max_job_test {
                 return;
             }
-            if self.is_throttled(job) {
+            let array = self.world.jobs[job].array.map(|(array, _)| array);
+            if self.is_throttled(job) || (array.is_some() && o.bf_max_job_array_resv == 0) {
                 continue;
             }
             let user = self.world.jobs[job].user;
             let mut is_tested = false;
             for p in self.attempts(job) {
+                let record = array.map(|array| (array, p));
+                if record.is_some_and(|record| closed.contains(&record)) {
+                    continue;
+                }
+                closed.extend(record);
                 let of_user = looked.iter().filter(|&&k| self.world.jobs[k].user == user).count();
                 if o.bf_max_job_user > 0 && of_user as u32 >= o.bf_max_job_user {
                     continue;
@@ -163,6 +172,7 @@ impl SlurmReferenceModel<'_> {
                         table.reserve(begin, end, &on);
                     }
                     self.start(t, job, on, Activity::Backfill);
+                    closed.retain(|known| Some(*known) != record);
                     starts += 1;
                     break;
                 }
@@ -177,6 +187,11 @@ impl SlurmReferenceModel<'_> {
                 licences.push(self.holder(start, job));
                 let (begin, end) = self.planned_time(start, job);
                 table.reserve(begin, end, &on);
+                of_arrays.extend(record);
+                let reserved = of_arrays.iter().filter(|known| Some(**known) == record).count();
+                if (reserved as u32) < o.bf_max_job_array_resv {
+                    closed.retain(|known| Some(*known) != record);
+                }
             }
             tested += u32::from(is_tested);
             if starts > 0 && starts == o.bf_max_job_start {

@@ -79,8 +79,8 @@ pub(crate) struct SlurmJob {
     pub(crate) qos: Option<usize>,
     /// How many of each licence it holds.
     pub(crate) licences: [u64; 2],
-    /// The array of which it is a task, and how many tasks of that may run at once.
-    pub(crate) array: Option<(usize, usize)>,
+    /// The array of which it is a task, and how many tasks of that may run at once if that is limited.
+    pub(crate) array: Option<(usize, Option<usize>)>,
     /// The reservation in which it asks to run.
     pub(crate) reservation: Option<usize>,
 }
