@@ -127,9 +127,12 @@ impl Engine<'_> {
                 return Some(entry);
             }
             let is_over = self.limits.is_over(entry.row);
-            if (is_over && !self.jobs.limits.differ_within_users()) || self.jobs.kinds[entry.kind as usize].is_uneven()
-            {
-                // That is the same for all of the user's jobs of this kind.
+            let is_same_for_all = match is_over {
+                true => !self.jobs.limits.differ_within_users(),
+                // Whether a job of several sizes of chunks fits was found by putting them on machines.
+                false => self.jobs.kinds[entry.kind as usize].is_uneven(),
+            };
+            if is_same_for_all {
                 return None;
             }
             let from = entry.row + u32::from(is_over);
