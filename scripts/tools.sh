@@ -5,6 +5,7 @@
 
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.2
+CARGO_SEMVER_CHECKS=0.51.0
 
 has() { command -v "$1" >/dev/null 2>&1; }
 

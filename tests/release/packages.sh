@@ -161,6 +161,33 @@ if [ "$(id -u)" = 0 ] && ! ldd "$work/image/usr/bin/evenhand" >/dev/null 2>&1; t
     holds "the program runs as the image's user, who is not root" \
         chroot --userspec=65532:65532 "$work/image" /usr/bin/evenhand study --out /tmp/study
 fi
+# By podman, as docs/src/how-to/install.md describes, with a storage of its own and without a network. As root only: then it
+# needs neither user namespaces nor ranges of users.
+if [ "$(id -u)" = 0 ] && type -P podman >/dev/null; then
+    engine=(podman --root "$work/containers" --runroot "$work/containers-run" --storage-driver vfs --cgroup-manager cgroupfs
+        --events-backend none --runtime crun)
+    # A program that is not static finds the libraries of this machine, each at its place.
+    libraries=()
+    while read -r file; do libraries+=(-v "$file:$file:ro"); done < <(ldd "$work/image/usr/bin/evenhand" 2>/dev/null | grep -o '/[^ ]*')
+    # Limits that this machine allows: podman's own are higher than a process may have that lacks CAP_SYS_RESOURCE.
+    limits=(--ulimit "nofile=1024:1024" --ulimit "nproc=1024:1024")
+    # crun needs the hierarchy of cgroup v2 alone. Its mount is this test's, and goes with it.
+    contained() {
+        PATH=${PROGRAMS_SEARCH:-$PATH} unshare --mount --propagation private sh -c '
+            [ -e /sys/fs/cgroup/cgroup.controllers ] || { umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup; } || exit 125
+            exec "$@"' - timeout 300 "${engine[@]}" run --rm --cgroups=disabled --network=none "${limits[@]}" "${libraries[@]}" "$@"
+    }
+    load() { PATH=${PROGRAMS_SEARCH:-$PATH} "${engine[@]}" pull -q "oci-archive:$1"; }
+    holds "podman loads the image" load ./*.oci.tar
+    image=$(tail -n 1 "$work/said.log")
+    holds "podman runs the image's program" contained "$image" --version
+    says "which says its version" '^evenhand [0-9]'
+    mkdir "$work/data"
+    chown 65532:65532 "$work/data"
+    holds "it writes where it starts" contained -v "$work/data:/data" "$image" study --out report
+    holds "and the folder that is mounted there has the report" test -s "$work/data/report/index.html"
+    holds "of the image's user" test "$(stat -c %u:%g "$work/data/report/index.html")" = 65532:65532
+fi
 
 # The units: what `systemd-analyze security` calls the exposure, in tenths. The reason for each right that is open is in the
 # unit; more than this is a decision.

@@ -4,13 +4,16 @@
     tests/release/recipes.py FOLDER [ROOT]
 
 Spack is in no registry, so that its recipe runs with a stand-in for `spack.package`, which has the names that the recipe
-may use, and records what it declares. conda's is rendered by rattler-build (py-rattler-build), where that is installed;
-otherwise this ends with status 77 after Spack's.
+may use, and records what it declares. conda's is rendered by rattler-build (py-rattler-build), which refuses unknown keys,
+requirements that are none and licences that SPDX lacks, where that is installed; otherwise this ends with status 77 after
+Spack's. conda-forge's own linter, conda-smithy, is in no registry of Python packages; those of its rules that concern a
+recipe like this one are checked here, under its numbers (https://conda-forge.org/docs/maintainer/linter/).
 """
 
 import contextlib
 import hashlib
 import pathlib
+import re
 import sys
 import tomllib
 import types
@@ -88,6 +91,36 @@ def spack(file, digest, version, features):
     assert calls[-1][1] == "study"
 
 
+SECTIONS = "schema_version context package source build requirements tests about extra".split()
+
+
+def conda_forge_rules(text, recipe):
+    """The rules of conda-forge's linter that the text or the rendered recipe breaks."""
+    about, requirements = recipe["about"], recipe["requirements"]
+    compiles, built_by = "compiler(" in text, str(requirements["build"])
+    keeps = {
+        "R-000, R-001: sections and their order": re.findall(r"^(\w+):", text, re.M) == SECTIONS,
+        "R-002: home page, licence, summary": all(about.get(key) for key in ("homepage", "license", "summary")),
+        "R-004: maintainers are a list": isinstance(recipe["extra"]["recipe-maintainers"], list),
+        "R-005: tests": bool(recipe["tests"]),
+        "R-008: number of the build": "number" in recipe["build"],
+        "R-009: order of requirements": list(requirements) == [k for k in ("build", "host", "run") if k in requirements],
+        "R-010: a licence's name without 'License'": "license" not in about["license"].lower(),
+        "R-011, R-012: one end of line at the end": text.endswith("\n") and not text.endswith("\n\n"),
+        "R-013: files of the licence": bool(about.get("license_file")),
+        "R-014: name": re.fullmatch("[a-z0-9_.-]+", recipe["package"]["name"]) is not None,
+        "R-016: version": re.fullmatch(r"[0-9a-z_.+!]+", recipe["package"]["version"]) is not None,
+        "R-019: digest of the sources": all(source.get("sha256") for source in recipe["source"]),
+        "R-021, R-048: no space within a requirement's version": not re.search(r"[=<>] ", built_by),
+        "R-025: spaces in expressions": not re.search(r"\$\{\{(?! )|(?<! )\}\}", text),
+        "R-031: licences of the Rust dependencies": "cargo-bundle-licenses" in built_by and "third-party" in str(about["license_file"]),
+        "R-033: the C library beside a compiler": not compiles or "stdlib('c')" in text,
+        "R-040: a version is text": re.search(r'^  version: "', text, re.M) is not None,
+        "R1-001: no selectors in comments": not re.search(r"# \[", text),
+    }
+    return [rule for rule, kept in keeps.items() if not kept]
+
+
 def conda(file, digest, version):
     import rattler_build
     from rattler_build.tool_config import PlatformConfig
@@ -105,6 +138,10 @@ def conda(file, digest, version):
     built_by = str(found["requirements"]["build"])
     assert all(name in built_by for name in ("gcc_linux-64", "rust_linux-64", "cargo-auditable")), built_by
     assert found["about"]["license"] == "MIT OR Apache-2.0", found["about"]
+    broken = conda_forge_rules(file.read_text(), found)
+    assert not broken, f"conda-forge's rules: {broken}"
+    if not found["extra"]["recipe-maintainers"]:
+        print("conda: without maintainers, whom whoever submits the recipe has to add (R-003)")
     print(f"conda: evenhand {found['package']['version']}, rendered by rattler-build {rattler_build.rattler_build_version()}")
 
 
