@@ -84,7 +84,7 @@ pub enum Backfill {
 }
 
 impl Backfill {
-    /// Whether jobs keep reservations that were planned before.
+    /// Returns whether jobs keep reservations that were planned before.
     pub fn keeps_reservations(self) -> bool {
         match self {
             Backfill::Planned(settings) => settings.plan != PlanReservations::Anew,
