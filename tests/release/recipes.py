@@ -141,7 +141,7 @@ def conda(file, digest, version):
     broken = conda_forge_rules(file.read_text(), found)
     assert not broken, f"conda-forge's rules: {broken}"
     if not found["extra"]["recipe-maintainers"]:
-        print("conda: without maintainers, whom whoever submits the recipe has to add (R-003)")
+        print("conda: without maintainers, which the person who submits the recipe adds (R-003)")
     print(f"conda: evenhand {found['package']['version']}, rendered by rattler-build {rattler_build.rattler_build_version()}")
 
 

@@ -7,6 +7,7 @@ use evenhand_model::Time;
 use evenhand_model::calendar::iso_8601;
 use evenhand_workload::Source;
 use evenhand_workload::import::{Format, ImportOptions, Imported, import};
+use evenhand_workload::slurm_notation::array_of_task;
 
 use crate::error::ReadError;
 use crate::run_commands::{Call, Commands};
@@ -88,9 +89,7 @@ impl History {
 /// The id of the task of an array with which a row begins (`100_2`).
 fn task_of_array(row: &str) -> Option<(&str, &str)> {
     let (id, rest) = row.split_once('|')?;
-    let (array, task) = id.split_once('_')?;
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    (is_number(array) && is_number(task)).then_some((id, rest))
+    array_of_task(id).map(|_| (id, rest))
 }
 
 fn has_arrays(text: &str) -> bool {

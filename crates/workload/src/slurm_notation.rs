@@ -137,6 +137,20 @@ pub fn memory_request(text: &[u8], cpu: u128, nodes: Option<Nano>) -> Option<Opt
     Some(Some(total).filter(|t| *t > 0))
 }
 
+/// Returns the id of the array of which an id names a task: `100` of `100_2`. Other ids, such as that of the tasks that wait
+/// (`100_[3-9]`), name no task.
+///
+/// ```
+/// use evenhand_workload::slurm_notation::array_of_task;
+/// assert_eq!(array_of_task("100_2"), Some("100"));
+/// assert_eq!(["100", "200+1", "100_[3-9%5]", "_1"].map(array_of_task), [None; 4]);
+/// ```
+pub fn array_of_task(id: &str) -> Option<&str> {
+    let (array, task) = id.split_once('_')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(array) && is_number(task)).then_some(array)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -174,46 +174,37 @@ fn columns_of_a_later_format_are_resources_in_an_older_file() {
     assert!(matches!(store::write(&path, &w), Err(StoreError::Name { name, .. }) if name == "machines"));
 }
 
-/// Before format 5 a column of licences is one of a resource.
-#[test]
-fn licences_are_columns_of_names_since_format_5() {
-    let details = Details::from_fn(|detail| (detail == Detail::Licences).then_some("matlab:2"));
+/// A detail is stored and read, and in a file of an earlier format its column is one of a resource.
+fn is_a_column_of_names_since(detail: Detail, value: &'static str, format: u32) {
+    let details = Details::from_fn(|other| (other == detail).then_some(value));
     let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
     b.push(&Task { user: "a", amounts: &[1], details, ..Task::default() });
     let (_folder, path) = scratch();
     store::write(&path, &b.finish().unwrap()).unwrap();
-    assert_eq!(store::read(&path).unwrap().detail(Detail::Licences, 0), Some("matlab:2"));
-    let schema = "message m { required int64 submit_ns; required int64 duration_ns; required binary user (STRING); required int64 licences; }";
-    let metadata = vec![KeyValue::new("evenhand.format".to_string(), "4".to_string())];
-    let (_folder, path) = foreign_with(schema, Some(metadata), |g| {
+    assert_eq!(store::read(&path).unwrap().detail(detail, 0), Some(value));
+    let name = detail.name();
+    let schema = format!(
+        "message m {{ required int64 submit_ns; required int64 duration_ns; required binary user (STRING); required int64 {name}; }}"
+    );
+    let metadata = vec![KeyValue::new("evenhand.format".to_string(), (format - 1).to_string())];
+    let (_folder, path) = foreign_with(&schema, Some(metadata), |g| {
         int64(g, &[5], None);
         int64(g, &[7], None);
         text(g, &["a"], None);
         int64(g, &[3], None);
     });
     let w = store::read(&path).unwrap();
-    assert_eq!((w.resources()[0].name.as_str(), w.amounts(0)[0].0), ("licences", 3));
+    assert_eq!((w.resources()[0].name.as_str(), w.amounts(0)[0].0), (name, 3));
 }
 
-/// Before format 6 a column of arrays is one of a resource.
+#[test]
+fn licences_are_columns_of_names_since_format_5() {
+    is_a_column_of_names_since(Detail::Licences, "matlab:2", 5);
+}
+
 #[test]
 fn arrays_are_columns_of_names_since_format_6() {
-    let details = Details::from_fn(|detail| (detail == Detail::Array).then_some("100%5"));
-    let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
-    b.push(&Task { user: "a", amounts: &[1], details, ..Task::default() });
-    let (_folder, path) = scratch();
-    store::write(&path, &b.finish().unwrap()).unwrap();
-    assert_eq!(store::read(&path).unwrap().detail(Detail::Array, 0), Some("100%5"));
-    let schema = "message m { required int64 submit_ns; required int64 duration_ns; required binary user (STRING); required int64 array; }";
-    let metadata = vec![KeyValue::new("evenhand.format".to_string(), "5".to_string())];
-    let (_folder, path) = foreign_with(schema, Some(metadata), |g| {
-        int64(g, &[5], None);
-        int64(g, &[7], None);
-        text(g, &["a"], None);
-        int64(g, &[3], None);
-    });
-    let w = store::read(&path).unwrap();
-    assert_eq!((w.resources()[0].name.as_str(), w.amounts(0)[0].0), ("array", 3));
+    is_a_column_of_names_since(Detail::Array, "100%5", 6);
 }
 
 /// In files before format 4, and where there is no resource of the name before, `_requested` is part of a resource's name.

@@ -315,34 +315,44 @@ fn agrees_with_the_reference_model(world: &World) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Ten processors in chunks of four: four, four and two, so that two are left on the third machine.
-#[test]
-fn the_last_chunk_of_a_job_is_as_small_as_what_is_left() {
-    let job = |cpu| Job {
+/// A job of five seconds that asks for nothing but these amounts.
+fn plain_job(amounts: [u64; 2]) -> Job {
+    Job {
         submit: 0,
         run: 5,
         asked: None,
         user: 0,
         queues: vec![0],
-        amounts: [cpu, cpu],
+        amounts,
         nodes: None,
         requires: vec![],
         sizes: vec![],
         licences: [0, 0],
         array: None,
-    };
-    let world = World {
-        machines: vec![Machines { count: 3, has: [4, 4], speed: (1, 1), properties: vec![] }],
+    }
+}
+
+/// Jobs on equal machines, in strict order of submission.
+fn on_equal_machines(count: usize, has: [u64; 2], jobs: Vec<Job>, layout: Layout) -> World {
+    World {
+        machines: vec![Machines { count, has, speed: (1, 1), properties: vec![] }],
         queues: vec![],
-        jobs: vec![job(10), job(2), job(1)],
+        jobs,
         licences: [0, 0],
         is_pool: false,
         policy: "fifo",
         placement: Placement::FirstFit,
         backfill: Backfill::None,
         blocking: true,
-        layout: "chunk=4".parse().unwrap(),
-    };
+        layout,
+    }
+}
+
+/// Ten processors in chunks of four: four, four and two, so that two are left on the third machine.
+#[test]
+fn the_last_chunk_of_a_job_is_as_small_as_what_is_left() {
+    let jobs = [10, 2, 1].map(|amount| plain_job([amount, amount])).to_vec();
+    let world = on_equal_machines(3, [4, 4], jobs, "chunk=4".parse().unwrap());
     let (_, found) = run(&world);
     assert_eq!(found.starts, [0, 0, 5]);
     agrees_with_the_reference_model(&world).unwrap();
@@ -351,37 +361,11 @@ fn the_last_chunk_of_a_job_is_as_small_as_what_is_left() {
 /// Two processors on two nodes take a machine each, where two machines are up to it; on one they share it.
 #[test]
 fn nodes_are_different_machines_where_there_are_enough() {
-    let job = |nodes, sizes, requires| Job {
-        submit: 0,
-        run: 5,
-        asked: None,
-        user: 0,
-        queues: vec![0],
-        amounts: [2, 0],
-        nodes,
-        requires,
-        sizes,
-        licences: [0, 0],
-        array: None,
-    };
-    let jobs = vec![
-        job(Some(2), vec![], vec![]),
-        job(None, vec![(2, [1, 0])], vec![]),
-        job(None, vec![(2, [1, 0])], vec!["#scatter"]),
-    ];
+    let chunks = || Job { sizes: vec![(2, [1, 0])], ..plain_job([2, 0]) };
+    let jobs =
+        vec![Job { nodes: Some(2), ..plain_job([2, 0]) }, chunks(), Job { requires: vec!["#scatter"], ..chunks() }];
     for (count, expected) in [(2, [vec![0, 1], vec![0, 0], vec![0, 1]]), (1, [vec![0, 0], vec![0, 0], vec![0, 0]])] {
-        let world = World {
-            machines: vec![Machines { count, has: [8, 8], speed: (1, 1), properties: vec![] }],
-            queues: vec![],
-            jobs: jobs.clone(),
-            licences: [0, 0],
-            is_pool: false,
-            policy: "fifo",
-            placement: Placement::FirstFit,
-            backfill: Backfill::None,
-            blocking: true,
-            layout: Layout::Auto,
-        };
+        let world = on_equal_machines(count, [8, 8], jobs.clone(), Layout::Auto);
         let mut machines = vec![Vec::new(); 3];
         for a in &run(&world).1.machines.as_ref().unwrap().placed {
             machines[a.row as usize].extend((0..a.chunks).map(|_| a.machine));

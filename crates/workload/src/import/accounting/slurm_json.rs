@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use evenhand_model::{Detail, Details, Nano, Span, Time, expand_hostlist, parse_licences};
+use evenhand_model::{Detail, Details, JobArray, Nano, Span, Time, expand_hostlist, parse_licences};
 use serde_json::Value;
 
 use super::{JobRecord, Jobs, Records, Unfinished, for_each_record, number, optional, text, time};
@@ -126,11 +126,11 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
 /// queue.
 fn array(job: &Value) -> Option<String> {
     let id = id(job)?;
-    let (array, _) = id.split_once('_')?;
+    let name = slurm_notation::array_of_task(&id)?;
     let limits = [&job["array"]["limits"]["max"]["running"]["tasks"], &job["array_max_tasks"]];
-    let most = limits.into_iter().find_map(number).map(|nano| nano / NANO);
-    let most = most.filter(|most| *most > 0 && *most < Nano::from(NO_VALUE));
-    Some(most.map_or_else(|| array.to_string(), |most| format!("{array}%{most}")))
+    let most = limits.into_iter().find_map(number).and_then(|nano| u32::try_from(nano / NANO).ok());
+    let throttle = most.filter(|most| *most > 0 && u64::from(*most) < NO_VALUE);
+    Some(JobArray { name, throttle }.to_string())
 }
 
 /// Returns the words of the state: a list, a word, or a word with a reason (`CANCELLED by 7`).

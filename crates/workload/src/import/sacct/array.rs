@@ -1,19 +1,17 @@
 //! The array of a job: of its id, with the throttle of the command that submitted it.
 
-/// Returns the array of a job whose id is that of a task of an array (`100_2`), in the notation of
-/// [`JobArray`](evenhand_model::JobArray).
+use evenhand_model::JobArray;
+
+use crate::slurm_notation::array_of_task;
+
+/// Returns the array of a job whose id is that of a task of an array (`100_2`), in the notation of [`JobArray`].
 ///
 /// The throttle is that of `--array=0-99%5` or `-a 0-99%5` in the line of the submission. One that the batch script states
 /// (`#SBATCH --array=0-99%5`), or that was changed later, is not in sacct's text.
 pub(super) fn of_task(id: &[u8], submit_line: Option<&[u8]>) -> Option<String> {
-    let id = std::str::from_utf8(id).ok()?;
-    let (array, task) = id.split_once('_')?;
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(array) || !is_number(task) {
-        return None;
-    }
+    let name = array_of_task(std::str::from_utf8(id).ok()?)?;
     let throttle = submit_line.and_then(|line| throttle(&String::from_utf8_lossy(line)));
-    Some(throttle.map_or_else(|| array.to_string(), |most| format!("{array}%{most}")))
+    Some(JobArray { name, throttle }.to_string())
 }
 
 /// The throttle of the first option of a command that is that of an array.
