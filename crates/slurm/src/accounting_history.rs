@@ -1,6 +1,6 @@
 //! The accounting history: `sacct`, imported as a workload.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 
 use evenhand_model::Time;
@@ -15,7 +15,7 @@ use crate::run_commands::{Call, Commands};
 /// The fields for an import. Without free text of users (names, comments), which may contain the separator.
 const COLUMNS: &str = "--format=JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,AllocTRES,Reservation,Constraints";
 
-/// The commands that submitted the jobs, for the throttles of arrays: free text, which may contain the separator and line ends.
+/// The commands that submitted the jobs, for throttles of arrays and nice values: free text, which may contain the separator and line ends.
 const COMMANDS: &str = "--format=JobID,SubmitLine";
 
 /// A time window.
@@ -67,12 +67,13 @@ impl History {
     /// Returns an error if `sacct` fails, its output is not understood, or no job in the window has run and ended.
     pub fn read(&self, commands: &dyn Commands) -> Result<Imported, ReadError> {
         let text = commands.run(&self.call())?;
-        let (text, unknown) = match has_arrays(&text) {
-            true => match commands.run(&self.call_for(COMMANDS)) {
-                Ok(lines) => (with_commands(&text, &lines), None),
-                Err(error) => (text, Some(format!("throttles of arrays are not known: {error}."))),
-            },
-            false => (text, None),
+        let (text, unknown) = match commands.run(&self.call_for(COMMANDS)) {
+            Ok(lines) => (with_commands(&text, &lines), None),
+            Err(error) => {
+                let unknown =
+                    format!("nice values and throttles of arrays that no longer wait are not known: {error}.");
+                (with_commands(&text, ""), Some(unknown))
+            }
         };
         let options = ImportOptions {
             format: Format::Sacct,
@@ -86,26 +87,34 @@ impl History {
     }
 }
 
-/// The id of the task of an array with which a row begins (`100_2`).
-fn task_of_array(row: &str) -> Option<(&str, &str)> {
-    let (id, rest) = row.split_once('|')?;
-    array_of_task(id).map(|_| (id, rest))
+/// The id of the job with which a row begins (`100_2`), and the rest.
+fn job_of(row: &str) -> Option<(&str, &str)> {
+    row.split_once('|').filter(|(id, _)| id.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn has_arrays(text: &str) -> bool {
-    text.lines().any(|row| task_of_array(row).is_some())
+/// The throttles of the arrays of which tasks wait (`100_[3-9%2]`), as they are now.
+fn throttles(table: &str) -> HashMap<&str, &str> {
+    let waiting = table.lines().filter_map(|row| job_of(row)?.0.split_once("_["));
+    waiting.filter_map(|(array, tasks)| Some((array, tasks.strip_suffix(']')?.rsplit_once('%')?.1))).collect()
 }
 
-/// Returns a table with one more column, SubmitLine: the commands that submitted the tasks of arrays, without the separator.
+/// Returns a table with one more column, SubmitLine: the commands that submitted the jobs, without the separator, and before them
+/// the throttles of arrays that still wait.
 ///
-/// A line that does not begin with the id of a task continues a command, or is of another job.
+/// A line that does not begin with the id of a job of the table continues a command.
 fn with_commands(table: &str, commands: &str) -> String {
-    let commands: HashMap<&str, &str> = commands.lines().filter_map(task_of_array).collect();
+    let known: HashSet<&str> = table.lines().filter_map(job_of).map(|(id, _)| id).collect();
+    let commands: HashMap<&str, &str> =
+        commands.lines().filter_map(job_of).filter(|(id, _)| known.contains(id)).collect();
+    let throttles = throttles(table);
     let mut rows = table.lines();
     let mut text = rows.next().map_or_else(String::new, |header| format!("{header}|SubmitLine\n"));
     for row in rows {
-        let command = task_of_array(row).and_then(|(id, _)| commands.get(id)).copied().unwrap_or_default();
-        text += &format!("{row}|{}\n", command.replace('|', " "));
+        let id = job_of(row).map_or("", |(id, _)| id);
+        let throttle = array_of_task(id).and_then(|array| throttles.get(array));
+        let throttle = throttle.map_or(String::new(), |most| format!("--array=0%{most} "));
+        let command = commands.get(id).copied().unwrap_or_default();
+        text += &format!("{row}|{throttle}{}\n", command.replace('|', " "));
     }
     text
 }
@@ -142,7 +151,10 @@ mod tests {
             let row = |id: &str| format!("{id}|ann|COMPLETED|{times}|cpu=2\n");
             match call.arguments.iter().any(|argument| argument == COMMANDS) {
                 false => {
-                    let rows = [row("7_1"), row("7_2"), row("8_1"), row("9")].concat();
+                    let waits = "10_[2-9%4]|ann|PENDING|2023-08-31T00:00:00|Unknown|Unknown|\n";
+                    let rows = [&row("7_1"), &row("7_2"), &row("8_1"), &row("9"), &row("10_1"), waits]
+                        .map(|s| &s[..])
+                        .concat();
                     Ok(format!("JobID|User|State|Submit|Start|End|AllocTRES\n{rows}"))
                 }
                 true => self.commands.map(String::from).map_err(|()| CommandError::Absent { program: "sacct" }),
@@ -151,22 +163,24 @@ mod tests {
     }
 
     #[test]
-    fn arrays_have_the_throttles_of_their_commands() {
+    fn arrays_have_the_throttles_of_their_commands_or_of_what_waits_and_jobs_their_nice_values() {
         let of = |commands| {
             let found = history(true, false).read(&Sacct { commands }).unwrap();
-            let arrays = (0..4).map(|row| found.workload.detail(Detail::Array, row).map(str::to_string));
-            (arrays.collect::<Vec<_>>(), found.summary.assumptions)
+            let of = |detail: Detail| {
+                (0..5).map(|row| found.workload.detail(detail, row).map(str::to_string)).collect::<Vec<_>>()
+            };
+            (of(Detail::Array), of(Detail::Nice), found.summary.assumptions)
         };
-        let lines = "JobID|SubmitLine\n7_1|sbatch -a 1-2%1 --wrap a|b\n7_2|sbatch -a 1-2%1 --wrap echo\n9|--array=0-9%3\n8_1|sbatch x\n9|y\n";
-        let named =
-            |names: [&str; 3]| names.map(|name| Some(name.to_string())).into_iter().chain([None]).collect::<Vec<_>>();
-        let (arrays, assumptions) = of(Ok(lines));
-        assert_eq!(arrays, named(["7%1", "7%1", "8"]));
+        let lines = "JobID|SubmitLine\n7_1|sbatch -a 1-2%1 --wrap a|b\n7_2|sbatch -a 1-2%1 --wrap echo\n9|--array=0-9%3\n8_1|sbatch x\n9|y --nice=5\n10_1|sbatch a|b --nice\n";
+        let named = |names: [&str; 5]| names.map(|name| (!name.is_empty()).then(|| name.to_string())).to_vec();
+        let (arrays, nice, assumptions) = of(Ok(lines));
+        assert_eq!(arrays, named(["7%1", "7%1", "8", "", "10%4"]));
+        assert_eq!(nice, named(["", "", "", "5", "100"]));
         assert!(!assumptions.join(" ").contains("throttles"), "{assumptions:?}");
-        let (arrays, assumptions) = of(Err(()));
-        assert_eq!(arrays, named(["7", "7", "8"]));
+        let (arrays, nice, assumptions) = of(Err(()));
+        assert_eq!((arrays, nice), (named(["7", "7", "8", "", "10%4"]), named([""; 5])));
         assert!(
-            assumptions.join(" ").contains("throttles of arrays are not known: sacct is not installed"),
+            assumptions.join(" ").contains("that no longer wait are not known: sacct is not installed"),
             "{assumptions:?}"
         );
     }

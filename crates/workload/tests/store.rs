@@ -207,6 +207,11 @@ fn arrays_are_columns_of_names_since_format_6() {
     is_a_column_of_names_since(Detail::Array, "100%5", 6);
 }
 
+#[test]
+fn nice_values_are_columns_of_names_since_format_7() {
+    is_a_column_of_names_since(Detail::Nice, "-5", 7);
+}
+
 /// In files before format 4, and where there is no resource of the name before, `_requested` is part of a resource's name.
 #[test]
 fn requested_amounts_are_columns_beside_those_of_their_resources() {

@@ -306,6 +306,7 @@ fn slurm_plan_gives_the_same_order_as_the_policy_itself() {
                 partitions: &partitions.partitions,
                 accounts: Some(&slurm_accounts),
                 queue: &queue,
+                qos: &[],
                 ended: &[],
                 configuration: None,
             };
@@ -341,6 +342,7 @@ fn slurm_plan_uses_the_sites_own_weights_unless_settings_override_them() {
             partitions: &partitions.partitions,
             accounts: None,
             queue: &queue,
+            qos: &[],
             ended: &[],
             configuration: configuration.as_ref(),
         };
