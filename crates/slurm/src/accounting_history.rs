@@ -152,9 +152,7 @@ mod tests {
             match call.arguments.iter().any(|argument| argument == COMMANDS) {
                 false => {
                     let waits = "10_[2-9%4]|ann|PENDING|2023-08-31T00:00:00|Unknown|Unknown|\n";
-                    let rows = [&row("7_1"), &row("7_2"), &row("8_1"), &row("9"), &row("10_1"), waits]
-                        .map(|s| &s[..])
-                        .concat();
+                    let rows = ["7_1", "7_2", "8_1", "9", "10_1"].map(row).concat() + waits;
                     Ok(format!("JobID|User|State|Submit|Start|End|AllocTRES\n{rows}"))
                 }
                 true => self.commands.map(String::from).map_err(|()| CommandError::Absent { program: "sacct" }),

@@ -31,7 +31,7 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
         ["site", "import", "--slurm-conf", "slurm.conf", "--sacctmgr-dump", "lab.cfg", "--qos", "qos.txt", "-o", "lab"];
     let output = folder.run(&import).assert_succeeds();
     for line in [
-        "  SchedulerParameters: bf_window=4320,bf_interval=60 (slurm.conf:3:1); used only by --scheduler",
+        "  SchedulerParameters: bf_window=4320,bf_interval=60 (slurm.conf:3:21); used only by --scheduler",
         "    slurm; other schedulers backfill at every event or keep strict order",
         "  PartitionName AllowAccounts: gpu=physics (slurm.conf:12:77); every account may use it",
         "  QOS MaxTRESPU: long=cpu=8 (qos.txt:3); it limits no job",
@@ -44,7 +44,8 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
     let read = |name: &str| folder.read(&format!("lab/{name}"));
     let settings = read("policy-settings.toml");
     assert!(
-        settings.contains("max_age = \"1209600s\"") && settings.contains("age = 1000, fairshare = 10000"),
+        settings.contains("max_age = \"1209600s\"")
+            && settings.contains("age = 1000, association = 0, fairshare = 10000"),
         "{settings}"
     );
     assert!(settings.contains("\"main\" = 1, \"gpu\" = 3"), "{settings}");
@@ -460,8 +461,8 @@ fn states_of_nodes_and_partitions_of_root_are_listed_with_their_places() {
     let output = folder.run(&import).assert_succeeds().stdout.replace("\n    ", " ");
     for line in [
         "NodeName State: n2=DRAIN (odd.conf:7:26), c[1-2]=CLOUD (odd.conf:8:30); the node takes jobs all the time",
-        "PriorityFlags: INCR_ONLY (odd.conf:4:1); priorities also fall",
-        "PriorityWeightAssoc: 5 (odd.conf:5:1); the factor is 0 for every job: no association of --assoc",
+        "PriorityFlags: INCR_ONLY (odd.conf:4:15); priorities also fall",
+        "PriorityWeightAssoc: 5 (odd.conf:5:21); the factor is 0 for every job: no association of --assoc",
         "PartitionName RootOnly: admin=YES (odd.conf:10:39); every user may use it",
         "PartitionName Hidden: admin=YES (odd.conf:10:50); it takes jobs as other partitions do",
     ] {

@@ -126,7 +126,9 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
 /// Returns the nice value of a job of the queue; accounting has none.
 fn nice(job: &Value) -> Option<String> {
     let nice = job["nice"].as_i64().or_else(|| job["nice"]["number"].as_i64())?;
-    (nice != 0 && nice.unsigned_abs() < NO_VALUE).then(|| nice.to_string())
+    // Unsigned in v0.0.38.
+    let nice = u32::try_from(nice).map_or(nice, |bits| i64::from(bits.cast_signed()));
+    (nice != 0).then(|| nice.to_string())
 }
 
 /// Returns the array of a task, with its throttle: `array.limits.max.running.tasks` of accounting, `array_max_tasks` of the
