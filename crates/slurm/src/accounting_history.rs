@@ -10,6 +10,7 @@ use evenhand_workload::import::{Format, ImportOptions, Imported, import};
 use evenhand_workload::slurm_notation::array_of_task;
 
 use crate::error::ReadError;
+use crate::queue::Queue;
 use crate::run_commands::{Call, Commands};
 
 /// The fields for an import. Without free text of users (names, comments), which may contain the separator.
@@ -67,14 +68,19 @@ impl History {
     /// Returns an error if `sacct` fails, its output is not understood, or no job in the window has run and ended.
     pub fn read(&self, commands: &dyn Commands) -> Result<Imported, ReadError> {
         let text = commands.run(&self.call())?;
-        let (text, unknown) = match commands.run(&self.call_for(COMMANDS)) {
-            Ok(lines) => (with_commands(&text, &lines), None),
-            Err(error) => {
-                let unknown =
-                    format!("nice values and throttles of arrays that no longer wait are not known: {error}.");
-                (with_commands(&text, ""), Some(unknown))
-            }
+        let mut unknown = Vec::new();
+        let lines = commands.run(&self.call_for(COMMANDS)).unwrap_or_else(|error| {
+            unknown.push(format!("nice values and throttles of arrays in commands are not known: {error}."));
+            String::new()
+        });
+        let throttles = match has_arrays(&text) {
+            true => throttles(commands).unwrap_or_else(|error| {
+                unknown.push(format!("throttles of arrays that still wait are not known: {error}."));
+                HashMap::new()
+            }),
+            false => HashMap::new(),
         };
+        let text = with_commands(&text, &lines, &throttles);
         let options = ImportOptions {
             format: Format::Sacct,
             lenient: self.lenient,
@@ -92,21 +98,26 @@ fn job_of(row: &str) -> Option<(&str, &str)> {
     row.split_once('|').filter(|(id, _)| id.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The throttles of the arrays of which tasks wait (`100_[3-9%2]`), as they are now.
-fn throttles(table: &str) -> HashMap<&str, &str> {
-    let waiting = table.lines().filter_map(|row| job_of(row)?.0.split_once("_["));
-    waiting.filter_map(|(array, tasks)| Some((array, tasks.strip_suffix(']')?.rsplit_once('%')?.1))).collect()
+fn has_arrays(table: &str) -> bool {
+    table.lines().filter_map(job_of).any(|(id, _)| array_of_task(id).is_some())
+}
+
+/// The throttles of the arrays of which tasks wait, as they are now: `squeue` shows them, whether the command, the batch script or
+/// an administrator set them; sacct has no row for what waits of an array that has begun.
+fn throttles(commands: &dyn Commands) -> Result<HashMap<String, u64>, ReadError> {
+    let queue = Queue::read(commands)?;
+    let arrays = queue.jobs.iter().filter_map(|job| job.array.as_ref());
+    Ok(arrays.filter_map(|array| Some((array.job.to_string(), array.tasks.max_running?))).collect())
 }
 
 /// Returns a table with one more column, SubmitLine: the commands that submitted the jobs, without the separator, and before them
 /// the throttles of arrays that still wait.
 ///
 /// A line that does not begin with the id of a job of the table continues a command.
-fn with_commands(table: &str, commands: &str) -> String {
+fn with_commands(table: &str, commands: &str, throttles: &HashMap<String, u64>) -> String {
     let known: HashSet<&str> = table.lines().filter_map(job_of).map(|(id, _)| id).collect();
     let commands: HashMap<&str, &str> =
         commands.lines().filter_map(job_of).filter(|(id, _)| known.contains(id)).collect();
-    let throttles = throttles(table);
     let mut rows = table.lines();
     let mut text = rows.next().map_or_else(String::new, |header| format!("{header}|SubmitLine\n"));
     for row in rows {
@@ -147,12 +158,16 @@ mod tests {
 
     impl Commands for Sacct {
         fn run(&self, call: &Call) -> Result<String, CommandError> {
+            if call.program == "squeue" {
+                return Ok(
+                    "JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|USER|STATE\n10|10|2-9%4|ann|PENDING\n12|8|1|ann|RUNNING\n".into(),
+                );
+            }
             let times = "2023-08-31T00:00:00|2023-08-31T00:00:05|2023-08-31T00:01:05";
             let row = |id: &str| format!("{id}|ann|COMPLETED|{times}|cpu=2\n");
             match call.arguments.iter().any(|argument| argument == COMMANDS) {
                 false => {
-                    let waits = "10_[2-9%4]|ann|PENDING|2023-08-31T00:00:00|Unknown|Unknown|\n";
-                    let rows = ["7_1", "7_2", "8_1", "9", "10_1"].map(row).concat() + waits;
+                    let rows = ["7_1", "7_2", "8_1", "9", "10_1"].map(row).concat();
                     Ok(format!("JobID|User|State|Submit|Start|End|AllocTRES\n{rows}"))
                 }
                 true => self.commands.map(String::from).map_err(|()| CommandError::Absent { program: "sacct" }),
@@ -177,10 +192,7 @@ mod tests {
         assert!(!assumptions.join(" ").contains("throttles"), "{assumptions:?}");
         let (arrays, nice, assumptions) = of(Err(()));
         assert_eq!((arrays, nice), (named(["7", "7", "8", "", "10%4"]), named([""; 5])));
-        assert!(
-            assumptions.join(" ").contains("that no longer wait are not known: sacct is not installed"),
-            "{assumptions:?}"
-        );
+        assert!(assumptions.join(" ").contains("in commands are not known: sacct is not installed"), "{assumptions:?}");
     }
 
     #[test]
