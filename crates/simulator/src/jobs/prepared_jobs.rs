@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evenhand_model::{Chunk, Detail, Resource, Span, Time, Workload, queue_names, whole_steps};
+use evenhand_model::{Amount, Chunk, Detail, Resource, Span, Time, Workload, queue_names, whole_steps};
 use evenhand_policies::{Job, LogPlace};
 
 use super::job_limits::{JobLimits, beyond_submit_limits};
@@ -127,9 +127,16 @@ impl Jobs {
             let required = workload.detail_id(Detail::Requires, row).filter(|_| !site.is_pool);
             let sizes = workload.detail_id(Detail::Chunks, row).filter(|_| is_by_source);
             let licences = jobs.limits.licences.text_of(workload, row);
+            let is_whole = required.is_some_and(|id| requirements[id as usize].whole_machines);
+            let requested = (is_whole && site.has_equal_parts).then(|| requested_steps(workload, row)).flatten();
             let id = match (nodes, required, sizes, licences) {
                 (None, None, None, None) => &mut ids[place],
-                _ => ids_by_nodes.entry(KindKey { place, nodes, required, sizes, licences }).or_insert(u32::MAX),
+                _ => {
+                    let requested = requested.clone();
+                    ids_by_nodes
+                        .entry(KindKey { place, nodes, required, sizes, licences, requested })
+                        .or_insert(u32::MAX)
+                }
             };
             let stated = sizes.map(|id| &chunks[id as usize]);
             let required = required.map(|id| &requirements[id as usize]);
@@ -143,7 +150,9 @@ impl Jobs {
             if *id == u32::MAX {
                 *id = jobs.kinds.len() as u32;
                 let demand = workload.demands().row(demand);
-                let kind = site.kind(Asked { demand, source, layout, queues, class: class(queue) }, required);
+                let requested = requested.as_deref();
+                let kind =
+                    site.kind(Asked { demand, requested, source, layout, queues, class: class(queue) }, required);
                 let licences = licences.map_or_else(Vec::new, |text| jobs.limits.licences.counts_of(text));
                 jobs.kinds.push(Kind { licences, ..kind });
                 jobs.has_uneven |= jobs.kinds[*id as usize].is_uneven();
@@ -230,8 +239,20 @@ fn unknown_queues(workload: &Workload, site: &Site) -> (u64, Vec<String>) {
     (rows as u64, names)
 }
 
+/// What a row requested, in the steps of what it holds; `None` if that is not known apart.
+fn requested_steps(workload: &Workload, row: usize) -> Option<Vec<u64>> {
+    let steps = |(r, amount): (usize, &Amount)| {
+        let (of, to) = (workload.requested_decimals()[r], workload.resources()[r].decimals);
+        match to >= of {
+            true => amount.0.checked_mul(10u64.checked_pow(u32::from(to - of))?),
+            false => Some(amount.0.div_ceil(10u64.checked_pow(u32::from(of - to))?)),
+        }
+    };
+    workload.requested_amounts(row)?.iter().enumerate().map(steps).collect()
+}
+
 /// What makes jobs one kind: demand and queue, the nodes that the source states, and the texts of requirements, chunks and
-/// licences.
+/// licences; of jobs of whole machines also what they requested.
 #[derive(PartialEq, Eq, Hash)]
 struct KindKey {
     place: usize,
@@ -239,6 +260,7 @@ struct KindKey {
     required: Option<u32>,
     sizes: Option<u32>,
     licences: Option<u32>,
+    requested: Option<Vec<u64>>,
 }
 
 /// The chunks that a text states.

@@ -67,3 +67,18 @@ fn a_job_closes_its_partition_until_a_reservation_is_in_its_way() {
     world.reservations = vec![ClosedNodes { nodes: vec![0], from: 420, to: 421 }];
     assert_eq!(seconds(&run(&world).starts), [Some(3), Some(563), Some(320)]);
 }
+
+#[test]
+fn a_job_that_asks_for_whole_nodes_has_them_alone() {
+    let job = |(submit, run, asked): (u64, u64, u64), is_exclusive: bool| SlurmJob {
+        is_exclusive,
+        ..SlurmJob::new(0, (submit, run, asked, [1, 0]))
+    };
+    // The second waits for the first, which needs one CPU of four; the third for the second.
+    let jobs = vec![job((0, 100, 120), true), job((4, 100, 120), false), job((5, 50, 60), true)];
+    let world = SlurmWorld::of_one_node(vec![Partition::default()], jobs, SlurmOptions::default());
+    assert_eq!(seconds(&run(&world).starts), [Some(3), Some(104), Some(205)]);
+    let shared = world.jobs.iter().map(|job| SlurmJob { is_exclusive: false, ..job.clone() }).collect();
+    let shared = SlurmWorld { jobs: shared, ..world };
+    assert_eq!(seconds(&run(&shared).starts), [Some(3), Some(6), Some(6)]);
+}
