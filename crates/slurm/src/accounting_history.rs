@@ -1,13 +1,13 @@
 //! The accounting history: `sacct`, imported as a workload.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 
 use evenhand_model::Time;
 use evenhand_model::calendar::iso_8601;
 use evenhand_workload::Source;
 use evenhand_workload::import::{Format, ImportOptions, Imported, import};
-use evenhand_workload::slurm_notation::array_of_task;
+use evenhand_workload::slurm_notation::{array_of_task, tres as tres_of};
 
 use crate::error::ReadError;
 use crate::run_commands::{Call, Commands};
@@ -15,7 +15,8 @@ use crate::run_commands::{Call, Commands};
 /// The fields for an import. Without free text of users (names, comments), which may contain the separator.
 const COLUMNS: &str = "--format=JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,AllocTRES,Reservation,Constraints";
 
-/// The commands that submitted the jobs, for the throttles of arrays: free text, which may contain the separator and line ends.
+/// The commands that submitted the jobs, for the throttles of arrays and for whole nodes: free text, which may contain the separator
+/// and line ends.
 const COMMANDS: &str = "--format=JobID,SubmitLine";
 
 /// A time window.
@@ -67,10 +68,10 @@ impl History {
     /// Returns an error if `sacct` fails, its output is not understood, or no job in the window has run and ended.
     pub fn read(&self, commands: &dyn Commands) -> Result<Imported, ReadError> {
         let text = commands.run(&self.call())?;
-        let (text, unknown) = match has_arrays(&text) {
+        let (text, unknown) = match needs_commands(&text) {
             true => match commands.run(&self.call_for(COMMANDS)) {
                 Ok(lines) => (with_commands(&text, &lines), None),
-                Err(error) => (text, Some(format!("throttles of arrays are not known: {error}."))),
+                Err(error) => (text, Some(format!("throttles of arrays and whole nodes are not known: {error}."))),
             },
             false => (text, None),
         };
@@ -86,25 +87,33 @@ impl History {
     }
 }
 
-/// The id of the task of an array with which a row begins (`100_2`).
-fn task_of_array(row: &str) -> Option<(&str, &str)> {
-    let (id, rest) = row.split_once('|')?;
-    array_of_task(id).map(|_| (id, rest))
+/// Whether a job is a task of an array (`100_2`), or had more processors than it requested, as one of whole nodes does.
+fn needs_commands(table: &str) -> bool {
+    let mut rows = table.lines();
+    let header: Vec<&str> = rows.next().unwrap_or_default().split('|').collect();
+    let at = |name: &str| header.iter().position(|column| *column == name);
+    let tres = (at("ReqTRES"), at("AllocTRES"));
+    rows.any(|row| {
+        let fields: Vec<&str> = row.split('|').collect();
+        let processors = |at: Option<usize>| tres_of(fields.get(at?)?.as_bytes()).ok()?.cpu;
+        array_of_task(fields[0]).is_some() || processors(tres.0).is_some_and(|asked| processors(tres.1) > Some(asked))
+    })
 }
 
-fn has_arrays(text: &str) -> bool {
-    text.lines().any(|row| task_of_array(row).is_some())
-}
-
-/// Returns a table with one more column, SubmitLine: the commands that submitted the tasks of arrays, without the separator.
+/// Returns a table with one more column, SubmitLine: the commands that submitted its jobs, without the separator.
 ///
-/// A line that does not begin with the id of a task continues a command, or is of another job.
+/// A line that does not begin with the id of a job of the table continues a command.
 fn with_commands(table: &str, commands: &str) -> String {
-    let commands: HashMap<&str, &str> = commands.lines().filter_map(task_of_array).collect();
+    let id_of = |row: &'_ str| row.split('|').next().unwrap_or_default().to_string();
+    let ids: HashSet<String> = table.lines().skip(1).map(id_of).collect();
+    let mut found: HashMap<&str, &str> = HashMap::new();
+    for (id, command) in commands.lines().filter_map(|line| line.split_once('|')).filter(|(id, _)| ids.contains(*id)) {
+        found.entry(id).or_insert(command);
+    }
     let mut rows = table.lines();
     let mut text = rows.next().map_or_else(String::new, |header| format!("{header}|SubmitLine\n"));
     for row in rows {
-        let command = task_of_array(row).and_then(|(id, _)| commands.get(id)).copied().unwrap_or_default();
+        let command = found.get(id_of(row).as_str()).copied().unwrap_or_default();
         text += &format!("{row}|{}\n", command.replace('|', " "));
     }
     text
@@ -166,8 +175,23 @@ mod tests {
         let (arrays, assumptions) = of(Err(()));
         assert_eq!(arrays, named(["7", "7", "8"]));
         assert!(
-            assumptions.join(" ").contains("throttles of arrays are not known: sacct is not installed"),
+            assumptions.join(" ").contains("throttles of arrays and whole nodes are not known: sacct is not installed"),
             "{assumptions:?}"
+        );
+    }
+
+    #[test]
+    fn jobs_that_had_more_than_they_requested_are_asked_about() {
+        let of = |requested: &str, allocated: &str| {
+            needs_commands(&format!("JobID|State|ReqTRES|AllocTRES\n1|COMPLETED|{requested}|{allocated}\n"))
+        };
+        assert!(of("cpu=2,mem=1G,node=2", "billing=16,cpu=16,node=2"));
+        assert!(!of("cpu=2", "cpu=2") && !of("cpu=4", "") && !of("", "cpu=4"));
+        let table = "JobID|ReqTRES|AllocTRES\n1|cpu=1|cpu=4\n2|cpu=1|cpu=1\n";
+        let text = with_commands(table, "JobID|SubmitLine\n1|sbatch --exclusive --wrap a|b\nc\n3|x\n2|sbatch d\n");
+        assert_eq!(
+            text,
+            "JobID|ReqTRES|AllocTRES|SubmitLine\n1|cpu=1|cpu=4|sbatch --exclusive --wrap a b\n2|cpu=1|cpu=1|sbatch d\n"
         );
     }
 
