@@ -27,7 +27,7 @@ impl Site {
     }
 
     fn kind_on(&self, asked: Asked<'_>, required: Option<&SiteRequirements>) -> Kind {
-        let Asked { demand, requested, source, layout, queues, class } = asked;
+        let Asked { demand, is_whole, requested, source, layout, queues, class } = asked;
         let demand: Vec<u64> = demand.iter().map(|a| a.0).collect();
         let queue = queues.first().copied();
         let rules = queue.map(|q| &self.queues[usize::from(q)]);
@@ -57,8 +57,9 @@ impl Site {
             is_by_nodes: false,
             drops_requirements: false,
         };
-        let is_exclusive =
-            !self.are_whole && layout == Layout::Auto && required.is_some_and(|required| required.whole_machines);
+        let is_exclusive = !self.are_whole
+            && layout == Layout::Auto
+            && (is_whole || required.is_some_and(|required| required.whole_machines));
         kind.rejection = match rules.and_then(|q| exceeded_limit(q, &kind.chunk)) {
             Some(limit) => Some(limit),
             None if is_exclusive => match self.exclusive_machines(&mut kind, source.nodes.unwrap_or(1), requested) {
@@ -302,6 +303,8 @@ impl Site {
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) demand: &'a [Amount],
+    /// Whether it had whole machines in the log.
+    pub(super) is_whole: bool,
     /// What a job of whole machines requested, if that is known apart from what these have.
     pub(super) requested: Option<&'a [u64]>,
     pub(super) source: SourceLayout<'a>,

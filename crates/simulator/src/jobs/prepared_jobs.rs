@@ -98,6 +98,7 @@ impl Jobs {
         let texts = workload.details(Detail::Chunks).iter();
         let chunks: Vec<StatedChunks> =
             texts.map(|text| StatedChunks::parse(text, workload.resources(), site.cpu)).collect();
+        let whole = WholeMachines::new(workload, site);
         let mut jobs = Jobs {
             kinds: Vec::new(),
             kind: Vec::with_capacity(workload.len()),
@@ -127,10 +128,12 @@ impl Jobs {
             let required = workload.detail_id(Detail::Requires, row).filter(|_| !site.is_pool);
             let sizes = workload.detail_id(Detail::Chunks, row).filter(|_| is_by_source);
             let licences = jobs.limits.licences.text_of(workload, row);
-            let is_whole = required.is_some_and(|id| requirements[id as usize].whole_machines);
-            let requested = (is_whole && site.has_equal_parts).then(|| requested_steps(workload, row)).flatten();
-            let id = match (nodes, required, sizes, licences) {
-                (None, None, None, None) => &mut ids[place],
+            let requires_whole = required.is_some_and(|id| requirements[id as usize].whole_machines);
+            let is_whole = whole.had(workload, site, row);
+            let is_by_request = site.has_equal_parts && (requires_whole || is_whole);
+            let requested = is_by_request.then(|| requested_steps(workload, row)).flatten();
+            let id = match (nodes, required, sizes, licences, &requested) {
+                (None, None, None, None, None) => &mut ids[place],
                 _ => {
                     let requested = requested.clone();
                     ids_by_nodes
@@ -151,8 +154,8 @@ impl Jobs {
                 *id = jobs.kinds.len() as u32;
                 let demand = workload.demands().row(demand);
                 let requested = requested.as_deref();
-                let kind =
-                    site.kind(Asked { demand, requested, source, layout, queues, class: class(queue) }, required);
+                let kind = site
+                    .kind(Asked { demand, is_whole, requested, source, layout, queues, class: class(queue) }, required);
                 let licences = licences.map_or_else(Vec::new, |text| jobs.limits.licences.counts_of(text));
                 jobs.kinds.push(Kind { licences, ..kind });
                 jobs.has_uneven |= jobs.kinds[*id as usize].is_uneven();
@@ -237,6 +240,31 @@ fn unknown_queues(workload: &Workload, site: &Site) -> (u64, Vec<String>) {
     }
     let rows = (0..workload.len()).filter(|row| workload.queue(*row).is_some_and(&is_unknown)).count();
     (rows as u64, names)
+}
+
+/// Which jobs had whole machines in the log, for Slurm's scheduler: a batch script can ask for them, and no log shows that. Such a job was
+/// allocated all processors of its machines, and had requested fewer.
+struct WholeMachines {
+    /// By text of machines: how many steps of processors they have.
+    processors: Vec<Option<u64>>,
+}
+
+impl WholeMachines {
+    fn new(workload: &Workload, site: &Site) -> WholeMachines {
+        let is_known = site.has_equal_parts && workload.rows_with_requested_amounts() > 0;
+        let lists = workload.details(Detail::Machines).iter().filter(|_| is_known);
+        WholeMachines { processors: lists.map(|list| site.processors_of(list)).collect() }
+    }
+
+    fn had(&self, workload: &Workload, site: &Site, row: usize) -> bool {
+        let of_row = || {
+            let list = workload.detail_id(Detail::Machines, row).filter(|_| !self.processors.is_empty())?;
+            let (all, (processors, _)) = (self.processors[list as usize]?, site.cpu?);
+            let requested = requested_steps(workload, row)?[processors];
+            Some(workload.amounts(row)[processors].0 == all && requested < all)
+        };
+        of_row().unwrap_or(false)
+    }
 }
 
 /// What a row requested, in the steps of what it holds; `None` if that is not known apart.

@@ -1,7 +1,9 @@
 //! When jobs start under Slurm's scheduler, in numbers.
 
-use evenhand_model::Span;
-use evenhand_simulator::{Activity, SlurmOptions};
+use evenhand_model::{
+    Cluster, Detail, Details, MachineGroup, Rational, Resource, ResourceQuantity, Span, Task, WorkloadBuilder,
+};
+use evenhand_simulator::{Activity, Jobs, Layout, LayoutRule, Site, SlurmOptions};
 
 use crate::slurm::{run, seconds};
 use crate::slurm_reference_model::{ClosedNodes, Partition, SlurmJob, SlurmWorld};
@@ -81,4 +83,39 @@ fn a_job_that_asks_for_whole_nodes_has_them_alone() {
     let shared = world.jobs.iter().map(|job| SlurmJob { is_exclusive: false, ..job.clone() }).collect();
     let shared = SlurmWorld { jobs: shared, ..world };
     assert_eq!(seconds(&run(&shared).starts), [Some(3), Some(6), Some(6)]);
+}
+
+#[test]
+fn jobs_that_had_all_processors_of_their_nodes_and_requested_fewer_have_whole_nodes() {
+    let mut log = WorkloadBuilder::new([Resource::new("cpu", "")]);
+    // Processors held and requested, and the nodes.
+    let jobs = [(4, 1, "n0"), (8, 2, "n[0-1]"), (4, 4, "n0"), (2, 1, "n0"), (4, 1, "n[0-1]"), (4, 1, "m0")];
+    for (held, requested, machines) in jobs {
+        log.push(&Task {
+            user: "ann",
+            amounts: &[held * 1_000_000_000],
+            requested_amounts: Some(&[requested * 1_000_000_000]),
+            nodes: Some(held.div_ceil(4) as u32),
+            details: Details::from_fn(|detail| (detail == Detail::Machines).then_some(machines)),
+            ..Task::default()
+        });
+    }
+    let log = log.finish().unwrap();
+    let group = MachineGroup {
+        name: "nodes".into(),
+        hosts: vec!["n0".into(), "n1".into()],
+        count: 2,
+        capacity: vec![ResourceQuantity::parse("4").unwrap()],
+        speed: Rational::ONE,
+        weight: 1,
+        properties: Vec::new(),
+    };
+    let cluster = Cluster { resources: vec!["cpu".into()], groups: vec![group], ..Cluster::default() };
+    let whole = |site: &Site| {
+        let jobs = Jobs::new(&log, site, Layout::Auto);
+        (0..6).map(|row| jobs.rule(row) == LayoutRule::Exclusive).collect::<Vec<bool>>()
+    };
+    let site = Site::machines(&cluster, log.resources()).unwrap();
+    assert_eq!(whole(&site), [false; 6], "other schedulers give jobs what they held");
+    assert_eq!(whole(&site.with_equal_parts()), [true, true, false, false, false, false]);
 }
