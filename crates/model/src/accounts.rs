@@ -1,4 +1,6 @@
-//! A tree of accounts with users as leaves, and the entitlements that it gives.
+//! A tree of accounts with users as leaves, the entitlements that it gives, and priorities of associations.
+
+use std::collections::HashMap;
 
 use thiserror::Error;
 
@@ -40,6 +42,46 @@ pub struct AccountTree {
     shares: Vec<Rational>,
     account_entitlement: Vec<Rational>,
     user_entitlement: Vec<Rational>,
+    priorities: Priorities,
+}
+
+/// What associations add to the priorities of their jobs (`Priority` of Slurm's associations).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Priorities {
+    of_users: Vec<u32>,
+    highest: u32,
+}
+
+/// The priority of an association: of a user in an account, or of all users of an account that have no own one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssociationPriority {
+    /// The account; `root` for users of no account.
+    pub account: String,
+    /// The user; `None`: every user of the account that is not listed.
+    pub user: Option<String>,
+    /// The only partition in which it is the user's association; its priority counts as one of all, but for no job.
+    pub partition: Option<String>,
+    /// The priority.
+    pub priority: u32,
+}
+
+impl AssociationPriority {
+    /// Returns the priorities of users, each in an account (`None`: the root), and the highest of all.
+    pub fn of_users<'a>(
+        all: &[AssociationPriority],
+        users: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+    ) -> (Vec<u32>, u32) {
+        let of_jobs = all.iter().filter(|one| one.partition.is_none());
+        let known: HashMap<(&str, Option<&str>), u32> =
+            of_jobs.map(|one| ((one.account.as_str(), one.user.as_deref()), one.priority)).collect();
+        let of_user = |(user, account): (&'a str, Option<&'a str>)| {
+            let account = account.unwrap_or("root");
+            let found = known.get(&(account, Some(user))).or_else(|| known.get(&(account, None)));
+            found.copied().unwrap_or(0)
+        };
+        let highest = all.iter().map(|one| one.priority).max().unwrap_or(0);
+        (users.into_iter().map(of_user).collect(), highest)
+    }
 }
 
 /// An error in the definition of accounts.
@@ -95,10 +137,28 @@ impl AccountTree {
         if let Some(user) = homes.iter().position(|h| h.is_some_and(|h| h >= accounts.len())) {
             return Err(AccountsError::UnknownAccount { user });
         }
-        let mut tree =
-            AccountTree { accounts, homes, shares, account_entitlement: Vec::new(), user_entitlement: Vec::new() };
+        let mut tree = AccountTree {
+            accounts,
+            homes,
+            shares,
+            account_entitlement: Vec::new(),
+            user_entitlement: Vec::new(),
+            priorities: Priorities::default(),
+        };
         tree.entitle();
         Ok(tree)
+    }
+
+    /// Sets the priority of each user's association, and the highest of all associations, which may be that of an account
+    /// or of somebody who is no user of the tree. Without it all are 0.
+    ///
+    /// # Panics
+    /// Panics if there is not one priority per user.
+    #[must_use]
+    pub fn with_priorities(self, of_users: Vec<u32>, highest: u32) -> AccountTree {
+        assert_eq!(of_users.len(), self.users(), "one priority per user");
+        let highest = of_users.iter().copied().fold(highest, u32::max);
+        AccountTree { priorities: Priorities { of_users, highest }, ..self }
     }
 
     fn entitle(&mut self) {
@@ -150,6 +210,17 @@ impl AccountTree {
         &self.shares[user]
     }
 
+    /// Returns the priority of a user's association.
+    pub fn priority(&self, user: usize) -> u32 {
+        assert!(user < self.users(), "user {user} does not exist");
+        self.priorities.of_users.get(user).copied().unwrap_or(0)
+    }
+
+    /// Returns the highest priority of any association.
+    pub fn highest_priority(&self) -> u32 {
+        self.priorities.highest
+    }
+
     /// Returns a user's fraction of the whole. The entitlements of all users sum to 1.
     pub fn user_entitlement(&self, user: usize) -> &Rational {
         &self.user_entitlement[user]
@@ -194,6 +265,35 @@ mod tests {
             tree(vec![account(None, 1)], vec![Some(1)], 1),
             Err(AccountsError::UnknownAccount { user: 0 })
         ));
+    }
+
+    #[test]
+    fn the_highest_priority_is_of_all_associations() {
+        let tree = AccountTree::new(vec![], vec![None; 2], vec![Rational::ONE; 2]).unwrap();
+        assert_eq!((tree.priority(1), tree.highest_priority()), (0, 0));
+        let tree = tree.with_priorities(vec![0, 7], 3);
+        assert_eq!((tree.priority(0), tree.priority(1), tree.highest_priority()), (0, 7, 7));
+        assert_eq!(tree.with_priorities(vec![0, 7], 70).highest_priority(), 70);
+    }
+
+    #[test]
+    fn a_user_has_the_priority_of_its_account_where_it_has_no_own() {
+        let one = |account: &str, user: Option<&str>, partition: Option<&str>, priority| AssociationPriority {
+            account: account.into(),
+            user: user.map(String::from),
+            partition: partition.map(String::from),
+            priority,
+        };
+        let all = [
+            one("art", None, None, 5),
+            one("art", Some("ann"), None, 0),
+            one("lab", Some("ann"), None, 7),
+            one("lab", Some("ann"), Some("gpu"), 90),
+            one("root", Some("zoe"), None, 3),
+        ];
+        let users =
+            [("ann", Some("art")), ("bob", Some("art")), ("ann", Some("lab")), ("bob", Some("lab")), ("zoe", None)];
+        assert_eq!(AssociationPriority::of_users(&all, users), (vec![0, 5, 7, 0, 3], 90));
     }
 
     /// The definition, from the user up: shares over the shares of all siblings that have users.

@@ -32,6 +32,8 @@ pub struct Job<'a> {
     pub qos: Option<u32>,
     /// How many nodes it asked for, if that is known.
     pub nodes: Option<u32>,
+    /// By how much its user lowers its priority; negative: raises it.
+    pub nice: i64,
     /// The wall time it asked for, on the machines it runs on.
     pub requested: Span,
     /// When it started, once it has.
@@ -52,6 +54,7 @@ impl<'a> Job<'a> {
             queue: None,
             qos: None,
             nodes: None,
+            nice: 0,
             requested: Span::ZERO,
             started: Time::ZERO,
             rate: 1.0,

@@ -58,6 +58,12 @@ pub struct PendingJob {
     pub chunks: u32,
     /// Its queue, as an index of [`PolicyContext::queues`](crate::PolicyContext::queues).
     pub queue: Option<u32>,
+    /// Its quality of service, as an index of [`PolicyContext::qos`](crate::PolicyContext::qos).
+    pub qos: Option<u32>,
+    /// The nodes for which each task asks, if that is known.
+    pub nodes: Option<u32>,
+    /// By how much its user lowers its priority.
+    pub nice: i64,
     /// The requested wall time of each task.
     pub requested: Span,
     /// The factor of the charge for a second ([`Job::rate`]).
@@ -75,6 +81,9 @@ impl PendingJob {
             demand,
             chunks: 1,
             queue: None,
+            qos: None,
+            nodes: None,
+            nice: 0,
             requested: Span::ZERO,
             rate: 1.0,
             tasks: 1,
@@ -86,6 +95,9 @@ impl PendingJob {
             place: self.place,
             chunks: self.chunks,
             queue: self.queue,
+            qos: self.qos,
+            nodes: self.nodes,
+            nice: self.nice,
             requested: self.requested,
             rate: self.rate,
             ..Job::new(self.user, &self.demand)

@@ -4,7 +4,9 @@
 
 use evenhand_documents::{Document, Format};
 use evenhand_model::{AccountTree, Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
-use evenhand_policies::multifactor::{FactorWeights, Factors, Fairshare, Settings, Size, in_minutes, normalised, tres};
+use evenhand_policies::multifactor::{
+    FactorWeights, Factors, Fairshare, NoNormal, Settings, Size, in_minutes, normalised, tres,
+};
 use evenhand_policies::{Decay, Job, Policy, PolicyContext, PolicySettings, Registry, SITE_RULE, SiteConfiguration};
 use proptest::prelude::*;
 
@@ -23,6 +25,7 @@ struct Waits {
     qos: Option<u32>,
     nodes: Option<u32>,
     requested_s: u64,
+    nice: i64,
 }
 
 fn built(name: &str, tree: &AccountTree, settings: &Settings) -> Box<dyn Policy> {
@@ -77,10 +80,19 @@ fn by_hand(settings: &Settings, reference: &SlurmDocuments, waits: &Waits, user:
     };
     let size = if settings.favor_small { Rational::ONE - large } else { large };
     let of_partition = waits.queue.and_then(|q| settings.partitions.get(q as usize)).copied().unwrap_or(1);
-    let partition = weight(of_partition) / weight(settings.highest_partition);
+    let over = |plain: bool, number: u32, highest: u32| match plain {
+        true => weight(number),
+        false => weight(number) / weight(highest.max(1)),
+    };
+    let partition = over(settings.no_normal.partition, of_partition, settings.highest_partition);
     let of_qos = waits.qos.and_then(|q| settings.qos.get(q as usize)).copied().unwrap_or(0);
-    let qos = weight(of_qos) / weight(settings.highest_qos.max(1));
-    let gpus = Rational::from(waits.demand[1]) / Rational::from(GPUS);
+    let qos = over(settings.no_normal.qos, of_qos, settings.highest_qos);
+    let tree = &reference.tree;
+    let association = over(settings.no_normal.association, tree.priority(user), tree.highest_priority());
+    let [cpu_part, gpu_part] = match settings.no_normal.tres {
+        true => waits.demand.map(Rational::from),
+        false => [cpus.clone(), Rational::from(waits.demand[1]) / Rational::from(GPUS)],
+    };
     let power = |ratio: f64| Rational::try_from((-ratio / to_f64(&settings.damping)).exp2()).unwrap();
     let fairshare = match settings.fairshare {
         Fairshare::FairTree => Rational::from(reference.ranks()[user]) / Rational::from(reference.usage.len()),
@@ -93,8 +105,10 @@ fn by_hand(settings: &Settings, reference: &SlurmDocuments, waits: &Waits, user:
         + weight(w.job_size) * size
         + weight(w.partition) * partition
         + weight(w.qos) * qos
-        + &w.tres[0] * cpus
-        + &w.tres[1] * gpus
+        + weight(w.association) * association
+        + &w.tres[0] * cpu_part
+        + &w.tres[1] * gpu_part
+        - Rational::from(waits.nice)
 }
 
 fn whole(sum: &Rational) -> u32 {
@@ -104,7 +118,7 @@ fn whole(sum: &Rational) -> u32 {
 fn settings() -> impl Strategy<Value = Settings> {
     let weight = || prop::sample::select(vec![0u32, 1, 10, 1000, 10_000, u32::MAX / 8]);
     let tres = || prop::sample::select(vec![-1000i64, 0, 1, 3000]);
-    let weights = (weight(), weight(), weight(), weight(), weight(), tres(), tres());
+    let weights = (weight(), weight(), weight(), weight(), (weight(), weight()), tres(), tres());
     let rest = (
         prop::sample::select(vec![0u64, 3, 40, 604_800]),
         prop::sample::select(Fairshare::ALL.to_vec()),
@@ -115,10 +129,13 @@ fn settings() -> impl Strategy<Value = Settings> {
         (
             prop::collection::vec(prop::sample::select(vec![0u32, 1, 10, u32::MAX]), 0..3),
             prop::sample::select(vec![0u32, 1, 7]),
+            prop::array::uniform4(any::<bool>()),
         ),
     );
-    (weights, rest).prop_map(|((age, fairshare, job_size, partition, of_qos, cpu, gpu), rest)| {
-        let (max_age, kind, (damping, over), favor_small, small_relative_to_time, partitions, (qos, nodes)) = rest;
+    (weights, rest).prop_map(|((age, fairshare, job_size, partition, (of_qos, association), cpu, gpu), rest)| {
+        let (max_age, kind, (damping, over), favor_small, small_relative_to_time, partitions, rest) = rest;
+        let (qos, nodes, plain) = rest;
+        let [of_association, of_partition, of_job_qos, of_tres] = plain;
         Settings {
             weights: FactorWeights {
                 age,
@@ -127,7 +144,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 partition,
                 qos: of_qos,
                 tres: vec![Rational::from(cpu), Rational::from(gpu)],
-                association: 0,
+                association,
             },
             max_age: Span::from_secs(max_age),
             fairshare: kind,
@@ -139,25 +156,39 @@ fn settings() -> impl Strategy<Value = Settings> {
             highest_qos: qos.iter().copied().max().unwrap_or(0),
             qos,
             nodes,
+            no_normal: NoNormal {
+                association: of_association,
+                partition: of_partition,
+                qos: of_job_qos,
+                tres: of_tres,
+            },
         }
     })
+}
+
+fn priority() -> impl Strategy<Value = u32> {
+    prop::sample::select(vec![0u32, 1, 13, 64, u32::MAX])
 }
 
 /// Accounts of up to three levels.
 fn trees() -> impl Strategy<Value = (AccountTree, Vec<u64>)> {
     let account = (any::<prop::sample::Index>(), any::<bool>(), 1u64..4);
-    let user = (any::<prop::sample::Index>(), 1u64..4, prop_oneof![Just(0u64), 1u64..6, 1u64..5000]);
-    (prop::collection::vec(account, 0..4), prop::collection::vec(user, 1..7)).prop_map(|(accounts, users)| {
-        let accounts: Vec<(String, Option<usize>, u64)> = accounts
-            .iter()
-            .enumerate()
-            .map(|(i, (at, top, shares))| (format!("a{i}"), (i > 0 && !top).then(|| at.index(i)), *shares))
-            .collect();
-        let named: Vec<(&str, Option<usize>, u64)> = accounts.iter().map(|(n, p, s)| (n.as_str(), *p, *s)).collect();
-        let homes: Vec<(Option<usize>, u64)> =
-            users.iter().map(|(at, shares, _)| (at.index(accounts.len() + 1).checked_sub(1), *shares)).collect();
-        (tree(&named, &homes), users.iter().map(|u| u.2).collect())
-    })
+    let user = (any::<prop::sample::Index>(), 1u64..4, prop_oneof![Just(0u64), 1u64..6, 1u64..5000], priority());
+    (prop::collection::vec(account, 0..4), prop::collection::vec(user, 1..7), priority()).prop_map(
+        |(accounts, users, highest)| {
+            let priorities: Vec<u32> = users.iter().map(|user| user.3).collect();
+            let accounts: Vec<(String, Option<usize>, u64)> = accounts
+                .iter()
+                .enumerate()
+                .map(|(i, (at, top, shares))| (format!("a{i}"), (i > 0 && !top).then(|| at.index(i)), *shares))
+                .collect();
+            let named: Vec<(&str, Option<usize>, u64)> =
+                accounts.iter().map(|(n, p, s)| (n.as_str(), *p, *s)).collect();
+            let homes: Vec<(Option<usize>, u64)> =
+                users.iter().map(|(at, shares, ..)| (at.index(accounts.len() + 1).checked_sub(1), *shares)).collect();
+            (tree(&named, &homes).with_priorities(priorities, highest), users.iter().map(|u| u.2).collect())
+        },
+    )
 }
 
 fn waits() -> impl Strategy<Value = Option<Waits>> {
@@ -167,14 +198,17 @@ fn waits() -> impl Strategy<Value = Option<Waits>> {
         prop::option::of(prop::sample::select(vec![1u32, 3, 9])),
     );
     let demand = (prop::sample::select(vec![0, 1, 25_000, CAPACITY / 3, CAPACITY]), 0..=GPUS);
-    let job = (prop_oneof![0u64..40_000, Just(8000)], demand, queue, prop::sample::select(vec![0u64, 1, 60, 61, 7200]));
-    let job = job.prop_map(|(submitted_ms, (cpu, gpu), (queue, qos, nodes), requested_s)| Waits {
+    let nice = prop::sample::select(vec![0i64, 0, 100, -7, 2_147_483_645, -2_147_483_645]);
+    let asked = (prop::sample::select(vec![0u64, 1, 60, 61, 7200]), nice);
+    let job = (prop_oneof![0u64..40_000, Just(8000)], demand, queue, asked);
+    let job = job.prop_map(|(submitted_ms, (cpu, gpu), (queue, qos, nodes), (requested_s, nice))| Waits {
         submitted_ms,
         demand: [cpu, gpu],
         queue,
         qos,
         nodes,
         requested_s,
+        nice,
     });
     prop::option::weighted(0.8, job)
 }
@@ -202,7 +236,7 @@ proptest! {
             let submitted = Time::from_nanos(waits.submitted_ms * 1_000_000);
             let demand = waits.demand.map(Amount);
             let requested = Span::from_secs(waits.requested_s);
-            policy.set_first_pending(id, Some(&Job { queue: waits.queue, qos: waits.qos, nodes: waits.nodes, requested, ..Job::new(id, &demand).at(submitted, position(user)) }));
+            policy.set_first_pending(id, Some(&Job { queue: waits.queue, qos: waits.qos, nodes: waits.nodes, nice: waits.nice, requested, ..Job::new(id, &demand).at(submitted, position(user)) }));
             let sum = by_hand(&settings, &reference, waits, user, now);
             let expected = whole(&sum);
             let found = -policy.standing(now, id).key;
@@ -413,5 +447,57 @@ fn the_site_s_rule_gives_the_priorities_that_slurm_printed() {
         let demand = [Amount(processors), Amount(memory)];
         let job = Job { nodes, queue: Some(queue), qos, ..Job::new(UserId(0), &demand) };
         assert_eq!(policy.job_priorities().unwrap().priority(Time::ZERO, &job), printed);
+    }
+}
+
+/// What `sprio -l` of Slurm 22.05.8 printed for jobs of four users on three nodes of 4, 4 and 8 processors: one whose account's
+/// account has Priority=40, one with 13, one without and one with 64; those on the partition `low` with `--nice=77`.
+#[test]
+fn associations_nice_and_plain_factors_are_those_that_slurm_printed() {
+    let resources = [Resource::new("cpu", ""), Resource::new("mem", "B")];
+    let memory = |mebibytes: u64| Amount(mebibytes << 20);
+    let capacity = Capacity::new(&resources, vec![Rational::from(16), Rational::from(memory(32_000).0)]).unwrap();
+    let weights = Weights::equal(4);
+    let accounts = tree(&[], &[(None, 1), (None, 1), (None, 1), (None, 1)]).with_priorities(vec![40, 13, 0, 64], 64);
+    let named = |list: &[(&str, u32)]| list.iter().map(|(name, number)| (name.to_string(), *number)).collect();
+    let (queues, qos) = (["high", "low"].map(String::from), ["normal", "urgent"].map(String::from));
+    for (flags, of_high, of_low) in [
+        ("", [82_302, 61_208, 51_052, 101_052], [52_183, 31_089, 20_933, 70_933]),
+        ("NO_NORMAL_ALL", [2_092_958, 742_958, 92_958, 3_292_958], [2_740_014, 1_390_014, 740_014, 3_940_014]),
+        (
+            "NO_NORMAL_ASSOC,NO_NORMAL_TRES",
+            [2_054_958, 704_958, 54_958, 3_254_958],
+            [2_031_214, 681_214, 31_214, 3_231_214],
+        ),
+    ] {
+        let conf = [
+            ("PriorityType", "priority/multifactor"),
+            ("PriorityFlags", flags),
+            ("PriorityWeightAssoc", "50000"),
+            ("PriorityWeightJobSize", "100000"),
+            ("PriorityWeightPartition", "2000"),
+            ("PriorityWeightQOS", "700"),
+            ("PriorityWeightTRES", "CPU=300,Mem=5"),
+        ];
+        let site = SiteConfiguration {
+            settings: conf.map(|(name, value)| (name.to_ascii_lowercase(), value.to_string())).into(),
+            partition_factors: named(&[("main", 1), ("low", 5), ("high", 20)]),
+            qos_priorities: named(&[("normal", 0), ("urgent", 1000)]),
+            nodes: 3,
+        };
+        let registry = Registry::built_in().with(SITE_RULE).unwrap();
+        let context = PolicyContext::new(&capacity, &weights).resources(&resources).queues(&queues).qos(&qos);
+        let context = context.site(Some(&site)).accounts(Some(&accounts));
+        let mut policy = registry.build("site", &context).unwrap();
+        for user in 0..4 {
+            let id = UserId(user as u32);
+            let (large, small) = ([Amount(5), memory(500)], [Amount(1), memory(2000)]);
+            let high = Job { nodes: Some(2), queue: Some(0), qos: Some(0), ..Job::new(id, &large) };
+            let low = Job { nodes: Some(1), queue: Some(1), qos: Some(1), nice: 77, ..Job::new(id, &small) };
+            for (job, printed) in [(high, of_high[user]), (low, of_low[user])] {
+                let found = policy.job_priorities().unwrap().priority(Time::ZERO, &job);
+                assert_eq!(found, printed, "{flags} {user}");
+            }
+        }
     }
 }

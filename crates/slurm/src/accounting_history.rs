@@ -7,7 +7,7 @@ use evenhand_model::Time;
 use evenhand_model::calendar::iso_8601;
 use evenhand_workload::Source;
 use evenhand_workload::import::{Format, ImportOptions, Imported, import};
-use evenhand_workload::slurm_notation::{array_of_task, tres as tres_of};
+use evenhand_workload::slurm_notation::array_of_task;
 
 use crate::error::ReadError;
 use crate::run_commands::{Call, Commands};
@@ -15,7 +15,7 @@ use crate::run_commands::{Call, Commands};
 /// The fields for an import. Without free text of users (names, comments), which may contain the separator.
 const COLUMNS: &str = "--format=JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,AllocTRES,Reservation,Constraints";
 
-/// The commands that submitted the jobs, for the throttles of arrays and for whole nodes: free text, which may contain the separator
+/// The commands that submitted the jobs, for throttles of arrays, nice values and whole nodes: free text, which may contain the separator
 /// and line ends.
 const COMMANDS: &str = "--format=JobID,SubmitLine";
 
@@ -68,12 +68,14 @@ impl History {
     /// Returns an error if `sacct` fails, its output is not understood, or no job in the window has run and ended.
     pub fn read(&self, commands: &dyn Commands) -> Result<Imported, ReadError> {
         let text = commands.run(&self.call())?;
-        let (text, unknown) = match needs_commands(&text) {
-            true => match commands.run(&self.call_for(COMMANDS)) {
-                Ok(lines) => (with_commands(&text, &lines), None),
-                Err(error) => (text, Some(format!("throttles of arrays and whole nodes are not known: {error}."))),
-            },
-            false => (text, None),
+        let (text, unknown) = match commands.run(&self.call_for(COMMANDS)) {
+            Ok(lines) => (with_commands(&text, &lines), None),
+            Err(error) => {
+                let unknown = format!(
+                    "nice values, jobs of whole nodes and throttles of arrays that no longer wait are not known: {error}."
+                );
+                (with_commands(&text, ""), Some(unknown))
+            }
         };
         let options = ImportOptions {
             format: Format::Sacct,
@@ -87,34 +89,34 @@ impl History {
     }
 }
 
-/// Whether a job is a task of an array (`100_2`), or had more processors than it requested, as one of whole nodes does.
-fn needs_commands(table: &str) -> bool {
-    let mut rows = table.lines();
-    let header: Vec<&str> = rows.next().unwrap_or_default().split('|').collect();
-    let at = |name: &str| header.iter().position(|column| *column == name);
-    let tres = (at("ReqTRES"), at("AllocTRES"));
-    rows.any(|row| {
-        let fields: Vec<&str> = row.split('|').collect();
-        let processors = |at: Option<usize>| tres_of(fields.get(at?)?.as_bytes()).ok()?.cpu;
-        array_of_task(fields[0]).is_some() || processors(tres.0).is_some_and(|asked| processors(tres.1) > Some(asked))
-    })
+/// The id of the job with which a row begins (`100_2`), and the rest.
+fn job_of(row: &str) -> Option<(&str, &str)> {
+    row.split_once('|').filter(|(id, _)| id.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns a table with one more column, SubmitLine: the commands that submitted its jobs, without the separator.
+/// The throttles of the arrays of which tasks wait (`100_[3-9%2]`), as they are now.
+fn throttles(table: &str) -> HashMap<&str, &str> {
+    let waiting = table.lines().filter_map(|row| job_of(row)?.0.split_once("_["));
+    waiting.filter_map(|(array, tasks)| Some((array, tasks.strip_suffix(']')?.rsplit_once('%')?.1))).collect()
+}
+
+/// Returns a table with one more column, SubmitLine: the commands that submitted the jobs, without the separator, and before them
+/// the throttles of arrays that still wait.
 ///
 /// A line that does not begin with the id of a job of the table continues a command.
 fn with_commands(table: &str, commands: &str) -> String {
-    let id_of = |row: &'_ str| row.split('|').next().unwrap_or_default().to_string();
-    let ids: HashSet<String> = table.lines().skip(1).map(id_of).collect();
-    let mut found: HashMap<&str, &str> = HashMap::new();
-    for (id, command) in commands.lines().filter_map(|line| line.split_once('|')).filter(|(id, _)| ids.contains(*id)) {
-        found.entry(id).or_insert(command);
-    }
+    let known: HashSet<&str> = table.lines().filter_map(job_of).map(|(id, _)| id).collect();
+    let commands: HashMap<&str, &str> =
+        commands.lines().filter_map(job_of).filter(|(id, _)| known.contains(id)).collect();
+    let throttles = throttles(table);
     let mut rows = table.lines();
     let mut text = rows.next().map_or_else(String::new, |header| format!("{header}|SubmitLine\n"));
     for row in rows {
-        let command = found.get(id_of(row).as_str()).copied().unwrap_or_default();
-        text += &format!("{row}|{}\n", command.replace('|', " "));
+        let id = job_of(row).map_or("", |(id, _)| id);
+        let throttle = array_of_task(id).and_then(|array| throttles.get(array));
+        let throttle = throttle.map_or(String::new(), |most| format!("--array=0%{most} "));
+        let command = commands.get(id).copied().unwrap_or_default();
+        text += &format!("{row}|{throttle}{}\n", command.replace('|', " "));
     }
     text
 }
@@ -151,7 +153,8 @@ mod tests {
             let row = |id: &str| format!("{id}|ann|COMPLETED|{times}|cpu=2\n");
             match call.arguments.iter().any(|argument| argument == COMMANDS) {
                 false => {
-                    let rows = [row("7_1"), row("7_2"), row("8_1"), row("9")].concat();
+                    let waits = "10_[2-9%4]|ann|PENDING|2023-08-31T00:00:00|Unknown|Unknown|\n";
+                    let rows = ["7_1", "7_2", "8_1", "9", "10_1"].map(row).concat() + waits;
                     Ok(format!("JobID|User|State|Submit|Start|End|AllocTRES\n{rows}"))
                 }
                 true => self.commands.map(String::from).map_err(|()| CommandError::Absent { program: "sacct" }),
@@ -160,33 +163,30 @@ mod tests {
     }
 
     #[test]
-    fn arrays_have_the_throttles_of_their_commands() {
+    fn arrays_have_the_throttles_of_their_commands_or_of_what_waits_and_jobs_their_nice_values() {
         let of = |commands| {
             let found = history(true, false).read(&Sacct { commands }).unwrap();
-            let arrays = (0..4).map(|row| found.workload.detail(Detail::Array, row).map(str::to_string));
-            (arrays.collect::<Vec<_>>(), found.summary.assumptions)
+            let of = |detail: Detail| {
+                (0..5).map(|row| found.workload.detail(detail, row).map(str::to_string)).collect::<Vec<_>>()
+            };
+            (of(Detail::Array), of(Detail::Nice), found.summary.assumptions)
         };
-        let lines = "JobID|SubmitLine\n7_1|sbatch -a 1-2%1 --wrap a|b\n7_2|sbatch -a 1-2%1 --wrap echo\n9|--array=0-9%3\n8_1|sbatch x\n9|y\n";
-        let named =
-            |names: [&str; 3]| names.map(|name| Some(name.to_string())).into_iter().chain([None]).collect::<Vec<_>>();
-        let (arrays, assumptions) = of(Ok(lines));
-        assert_eq!(arrays, named(["7%1", "7%1", "8"]));
+        let lines = "JobID|SubmitLine\n7_1|sbatch -a 1-2%1 --wrap a|b\n7_2|sbatch -a 1-2%1 --wrap echo\n9|--array=0-9%3\n8_1|sbatch x\n9|y --nice=5\n10_1|sbatch a|b --nice\n";
+        let named = |names: [&str; 5]| names.map(|name| (!name.is_empty()).then(|| name.to_string())).to_vec();
+        let (arrays, nice, assumptions) = of(Ok(lines));
+        assert_eq!(arrays, named(["7%1", "7%1", "8", "", "10%4"]));
+        assert_eq!(nice, named(["", "", "", "5", "100"]));
         assert!(!assumptions.join(" ").contains("throttles"), "{assumptions:?}");
-        let (arrays, assumptions) = of(Err(()));
-        assert_eq!(arrays, named(["7", "7", "8"]));
+        let (arrays, nice, assumptions) = of(Err(()));
+        assert_eq!((arrays, nice), (named(["7", "7", "8", "", "10%4"]), named([""; 5])));
         assert!(
-            assumptions.join(" ").contains("throttles of arrays and whole nodes are not known: sacct is not installed"),
+            assumptions.join(" ").contains("that no longer wait are not known: sacct is not installed"),
             "{assumptions:?}"
         );
     }
 
     #[test]
-    fn jobs_that_had_more_than_they_requested_are_asked_about() {
-        let of = |requested: &str, allocated: &str| {
-            needs_commands(&format!("JobID|State|ReqTRES|AllocTRES\n1|COMPLETED|{requested}|{allocated}\n"))
-        };
-        assert!(of("cpu=2,mem=1G,node=2", "billing=16,cpu=16,node=2"));
-        assert!(!of("cpu=2", "cpu=2") && !of("cpu=4", "") && !of("", "cpu=4"));
+    fn a_line_that_names_no_job_of_the_table_continues_a_command() {
         let table = "JobID|ReqTRES|AllocTRES\n1|cpu=1|cpu=4\n2|cpu=1|cpu=1\n";
         let text = with_commands(table, "JobID|SubmitLine\n1|sbatch --exclusive --wrap a|b\nc\n3|x\n2|sbatch d\n");
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use evenhand_model::{Account, AccountTree, AccountsError, Rational};
+use evenhand_model::{Account, AccountTree, AccountsError, AssociationPriority, Rational};
 
 use crate::error::{ReadError, TextError};
 use crate::parse_table::Table;
@@ -12,8 +12,8 @@ use crate::run_commands::{Call, Commands};
 /// The columns of `sacctmgr show association` where no format is given. It has no column for the parent account.
 pub const DEFAULT_ASSOCIATION_COLUMNS: &str = "Cluster|Account|User|Partition|Share|Priority|GrpJobs|GrpTRES|GrpSubmit|\
     GrpWall|GrpTRESMins|MaxJobs|MaxTRES|MaxTRESPerNode|MaxSubmit|MaxWall|MaxTRESMins|QOS|Def QOS|GrpTRESRunMins";
-/// Columns that are read as accounts, users and shares, or that limit nothing.
-const NO_LIMITS: [&str; 12] = [
+/// Columns that are read as accounts, users, shares and priorities, or that limit nothing.
+const NO_LIMITS: [&str; 13] = [
     "Cluster",
     "Account",
     "ParentName",
@@ -21,13 +21,15 @@ const NO_LIMITS: [&str; 12] = [
     "User",
     "Partition",
     "Share",
+    "Priority",
     "ID",
     "LFT",
     "RGT",
     "QOS",
     "Def QOS",
 ];
-const COLUMNS: &str = "format=cluster,account,parentname,user,partition,share,grptres,grpjobs,maxjobs,maxtres,maxwall";
+const COLUMNS: &str =
+    "format=cluster,account,parentname,user,partition,share,priority,grptres,grpjobs,maxjobs,maxtres,maxwall";
 /// The shares that stand for 0 in a tree, which divides by them.
 const ALMOST_ZERO: (u32, u32) = (1, 1_000_000);
 
@@ -51,8 +53,31 @@ pub struct Association {
     pub partition: Option<String>,
     /// Its shares among its siblings.
     pub shares: RawShares,
-    /// What it sets beside shares, by column.
+    /// What it adds to the priority of its jobs; `None`: what the account or its parent adds.
+    pub priority: Option<u32>,
+    /// What it sets beside shares and priority, by column.
     pub limits: Vec<(String, String)>,
+    /// The line of the text, counted from 1.
+    pub line: usize,
+}
+
+/// What an association sets and a simulation does not follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssociationSetting {
+    /// The column: `GrpWall`.
+    pub column: String,
+    /// For which account or user, and to what: `physics=1-00:00:00`.
+    pub value: String,
+    /// The line of the text, counted from 1; 0 if it is not known.
+    pub line: usize,
+}
+
+impl Association {
+    /// Returns a setting of this association.
+    pub(crate) fn setting(&self, column: &str, value: &str) -> AssociationSetting {
+        let of = self.user.as_ref().unwrap_or(&self.account);
+        AssociationSetting { column: column.to_string(), value: format!("{of}={value}"), line: self.line }
+    }
 }
 
 /// The shares of an association (`Share`, RawShares).
@@ -115,26 +140,95 @@ impl Accounts {
             let text = |name: &str| row.get(name).map(|f| f.text.to_string());
             let limits = table.headers().iter().filter(|h| !NO_LIMITS.iter().any(|n| n.eq_ignore_ascii_case(h)));
             let limits = limits.filter_map(|header| Some((header.to_string(), row.get(header)?.text.to_string())));
+            let account = row.required("Account", "an account's name")?;
             let shares = row.get("Share").map(|f| f.read("shares, or parent", RawShares::parse)).transpose()?;
             associations.push(Association {
-                account: row.required("Account", "an account's name")?.text.to_string(),
+                account: account.text.to_string(),
                 parent: text("ParentName").or_else(|| text("Par Name")),
                 user: text("User"),
                 partition: text("Partition"),
                 shares: shares.unwrap_or(RawShares::Number(1)),
+                priority: row.get("Priority").map(|f| f.read("a whole number", whole)).transpose()?,
                 limits: limits.collect(),
+                line: account.line,
             });
         }
         Ok(Accounts { associations })
     }
 
-    /// Returns what the associations set beside shares: the column, for which account or user, and to what.
-    pub fn limits(&self) -> Vec<(String, String)> {
-        let of = |a: &Association| a.user.clone().unwrap_or_else(|| a.account.clone());
-        let each = |a: &Association| -> Vec<(String, String)> {
-            a.limits.iter().map(|(column, value)| (column.clone(), format!("{}={value}", of(a)))).collect()
+    /// Returns what the associations set beside shares and priorities, and priorities of one partition that count for no job.
+    pub fn limits(&self) -> Vec<AssociationSetting> {
+        let each =
+            |a: &Association| a.limits.iter().map(|(column, value)| a.setting(column, value)).collect::<Vec<_>>();
+        self.associations.iter().flat_map(each).chain(self.priorities_of_partitions()).collect()
+    }
+
+    /// Returns the priorities of the associations of accounts and users, without those of users that are as their account's;
+    /// nothing if all are 0. What an association does not set is as in the account above.
+    pub fn priorities(&self) -> Vec<AssociationPriority> {
+        let of_accounts = self.account_priorities();
+        let account = |name: &str| of_accounts.get(name).copied().unwrap_or(0);
+        let mut found: Vec<AssociationPriority> = Vec::new();
+        let mut seen = HashSet::new();
+        for a in &self.associations {
+            let inherited = account(&a.account);
+            let is_first = a.user.is_none() || seen.insert((&a.user, &a.account));
+            let priority = a.priority.filter(|_| a.user.is_some()).unwrap_or(inherited);
+            if if a.user.is_none() { priority > 0 } else { priority != inherited } || !is_first {
+                found.push(AssociationPriority {
+                    account: a.account.clone(),
+                    user: a.user.clone(),
+                    // Of several partitions the first counts for the user's jobs in all.
+                    partition: a.partition.clone().filter(|_| !is_first),
+                    priority,
+                });
+            }
+        }
+        let of_jobs = |user: &AssociationPriority| {
+            let (all, user) = (&found, [(user.user.as_deref().unwrap_or_default(), Some(user.account.as_str()))]);
+            AssociationPriority::of_users(all, user).0[0]
         };
-        self.associations.iter().flat_map(each).collect()
+        let counts: Vec<bool> =
+            found.iter().map(|one| one.partition.is_none() || of_jobs(one) != one.priority).collect();
+        let mut counts = counts.into_iter();
+        found.retain(|_| counts.next().unwrap_or(true));
+        if found.iter().any(|one| one.priority > 0) { found } else { Vec::new() }
+    }
+
+    /// Returns the priorities of associations of one partition that count for no job.
+    pub(crate) fn priorities_of_partitions(&self) -> Vec<AssociationSetting> {
+        let all = self.priorities();
+        let mut found = Vec::new();
+        for one in &all {
+            let Some(partition) = &one.partition else { continue };
+            let is_same = |a: &&Association| {
+                a.user == one.user && a.account == one.account && a.partition.as_ref() == Some(partition)
+            };
+            let line = self.associations.iter().find(is_same).map_or(0, |a| a.line);
+            let user = one.user.as_ref().unwrap_or(&one.account);
+            let value = format!("{user}={} in {partition}", one.priority);
+            found.push(AssociationSetting { column: "Priority".into(), value, line });
+        }
+        found
+    }
+
+    /// Returns the priority of each account: its own, or that of the account above.
+    fn account_priorities(&self) -> HashMap<&str, u32> {
+        let own = self.associations.iter().filter(|a| a.user.is_none());
+        let by_name: HashMap<&str, &Association> = own.map(|a| (a.account.as_str(), a)).collect();
+        let priority = |name: &str| {
+            let mut at = by_name.get(name).copied();
+            // Accounts that name each other as their parents are no tree.
+            for _ in 0..=by_name.len() {
+                let Some(here) = at else { break };
+                if here.priority.is_some() || here.account == "root" {
+                    return here.priority.unwrap_or(0);
+                }
+                at = by_name.get(here.parent.as_deref().unwrap_or("root")).copied();
+            }
+            0
+        };
+        by_name.keys().map(|name| (*name, priority(name))).collect()
     }
 
     /// Returns an account and all accounts below it.
@@ -235,6 +329,11 @@ impl Accounts {
     }
 }
 
+/// A priority; what is larger than any is the largest.
+pub(crate) fn whole(text: &str) -> Option<u32> {
+    number(text).map(|n| u32::try_from(n).unwrap_or(u32::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,8 +382,36 @@ mod tests {
     fn limits_are_found_by_column() {
         let text = "Account|User|Share|GrpTRES|MaxJobs|QOS|\na||1|cpu=10||normal|\na|ann|1||5|normal|\n";
         let limits = Accounts::parse(text).unwrap().limits();
-        let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
-        assert_eq!(limits, [pair("GrpTRES", "a=cpu=10"), pair("MaxJobs", "ann=5")]);
+        let of =
+            |column: &str, value: &str, line| AssociationSetting { column: column.into(), value: value.into(), line };
+        assert_eq!(limits, [of("GrpTRES", "a=cpu=10", 2), of("MaxJobs", "ann=5", 3)]);
+    }
+
+    #[test]
+    fn priorities_are_inherited_and_the_first_partition_s_counts() {
+        let text = "Account|ParentName|User|Partition|Share|Priority\nroot||||1|2\nart|root|||1|\nart||ann||1|9\nart||bob||1|0\n\
+            art||cid||1|\noil|art|||1|7\noil||ann|gpu|1|5\noil||ann|cpu|1|6\noil||ann|old|1|5\n";
+        let accounts = Accounts::parse(text).unwrap();
+        let all = accounts.priorities();
+        let short: Vec<String> = all
+            .iter()
+            .map(|p| format!("{} {:?} {:?} {}", p.account, p.user.as_deref(), p.partition.as_deref(), p.priority))
+            .collect();
+        let expected = [
+            "root None None 2",
+            "art None None 2",
+            "art Some(\"ann\") None 9",
+            "art Some(\"bob\") None 0",
+            "oil None None 7",
+            "oil Some(\"ann\") None 5",
+            "oil Some(\"ann\") Some(\"cpu\") 6",
+        ];
+        assert_eq!(short, expected);
+        let of = AssociationSetting { column: "Priority".into(), value: "ann=6 in cpu".into(), line: 9 };
+        assert_eq!(accounts.priorities_of_partitions(), [of]);
+        assert!(Accounts::parse(SITE).unwrap().priorities().is_empty());
+        let error = Accounts::parse("Account|User|Share|Priority\na||1|high\n").unwrap_err().to_string();
+        assert_eq!(error, "sacctmgr show association:2:6: found \"high\", expected a whole number");
     }
 
     proptest! {

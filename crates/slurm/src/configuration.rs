@@ -92,6 +92,11 @@ impl Configuration {
         PARTS.iter().filter_map(weight).collect()
     }
 
+    /// Returns whether priorities depend on the priorities of QOS.
+    pub fn has_qos_factor(&self) -> bool {
+        self.get("PriorityWeightQOS").is_some_and(|weight| weight != "0")
+    }
+
     /// Returns whether Slurm holds jobs back at limits of QOS and associations (`AccountingStorageEnforce`).
     pub fn enforces_limits(&self) -> bool {
         let is_limits = |word: &str| ["limits", "safe", "all"].iter().any(|l| l.eq_ignore_ascii_case(word.trim()));

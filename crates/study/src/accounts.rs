@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use evenhand_documents::{Document, DocumentError, Format, Node, Source, Table, did_you_mean};
-use evenhand_model::{Account, AccountTree, Names, Rational, Workload};
+use evenhand_model::{Account, AccountTree, AssociationPriority, Names, Rational, Workload};
+
+use crate::cluster_file::whole;
 
 /// A file of accounts, before it meets a workload.
 ///
@@ -21,6 +23,12 @@ use evenhand_model::{Account, AccountTree, Names, Rational, Workload};
 /// name = "ann"
 /// shares = 2            # among the children of her account; default 1
 /// account = "physics"   # all her tasks are charged here; default: the account that the trace has for each task
+///
+/// [[association]]
+/// account = "physics"   # `root` for users of no account
+/// user = "ann"          # default: every user of the account that is not listed
+/// priority = 10         # for PriorityWeightAssoc
+/// partition = "gpu"     # her association in this partition alone: it counts for the highest priority, and for no job
 /// ```
 #[derive(Clone, Debug)]
 pub struct AccountsFile {
@@ -28,6 +36,7 @@ pub struct AccountsFile {
     /// Each after its parent.
     accounts: Vec<Account>,
     users: BTreeMap<String, UserEntry>,
+    associations: Vec<AssociationPriority>,
 }
 
 #[derive(Clone, Debug)]
@@ -63,13 +72,18 @@ impl AccountsFile {
 
     /// Returns an empty file: it gives equal shares to the accounts of the workload, and to the users within each.
     pub fn empty() -> AccountsFile {
-        AccountsFile { source: Source::new("", ""), accounts: Vec::new(), users: BTreeMap::new() }
+        AccountsFile {
+            source: Source::new("", ""),
+            accounts: Vec::new(),
+            users: BTreeMap::new(),
+            associations: Vec::new(),
+        }
     }
 
     fn parse(source: Source, format: Option<Format>) -> Result<AccountsFile, DocumentError> {
         let document = Document::of(source.clone(), Some(format.unwrap_or(Format::Toml)))?;
         let root = document.root()?;
-        root.deny_unknown(&["account", "user"])?;
+        root.deny_unknown(&["account", "association", "user"])?;
         let entries = named(root.get("account"), "account")?;
         let number: HashMap<&str, usize> = entries.iter().enumerate().map(|(i, (name, _))| (*name, i)).collect();
         let mut parents = Vec::with_capacity(entries.len());
@@ -99,7 +113,8 @@ impl AccountsFile {
             users
                 .insert(name.to_string(), UserEntry { account: home.map(|a| place[a]), shares: shares(&table, name)? });
         }
-        Ok(AccountsFile { source, accounts, users })
+        let associations = associations(root.get("association"))?;
+        Ok(AccountsFile { source, accounts, users, associations })
     }
 
     /// Places the users of a workload.
@@ -145,6 +160,7 @@ impl AccountsFile {
         let unknown = self.users.keys().filter(|name| workload.user_id(name).is_none()).cloned().collect();
         // In the order in which they first appear, which is that of the workload's users.
         let (mut seen, mut homes, mut shares) = (Names::default(), Vec::new(), Vec::new());
+        let mut persons: Vec<usize> = Vec::new();
         let several = homes_of.iter().any(|homes| homes.len() > 1);
         let mut entity = |user: usize, home: Option<usize>| -> String {
             let name = match home {
@@ -154,6 +170,7 @@ impl AccountsFile {
             };
             if seen.intern(&name) as usize == homes.len() {
                 homes.push(home);
+                persons.push(user);
                 shares.push(self.users.get(&names[user]).map_or(Rational::ONE, |entry| entry.shares.clone()));
             }
             name
@@ -182,7 +199,12 @@ impl AccountsFile {
         }
         let empty =
             self.accounts.iter().zip(&is_used).filter(|(_, used)| !**used).map(|(a, _)| a.name.clone()).collect();
+        let associations = persons.iter().zip(&homes);
+        let associations =
+            associations.map(|(user, home)| (names[*user].as_str(), home.map(|a| accounts[a].name.as_str())));
+        let (priorities, highest) = AssociationPriority::of_users(&self.associations, associations);
         let tree = AccountTree::new(accounts, homes, shares).map_err(|e| self.source.error(0..0, e.to_string()))?;
+        let tree = tree.with_priorities(priorities, highest);
         Ok(WorkloadWithAccounts { workload, tree, unknown, added, empty })
     }
 }
@@ -200,6 +222,34 @@ fn account(node: &Node<'_>, number: &HashMap<&str, usize>) -> Result<usize, Docu
         let hint = did_you_mean(name, known.iter().copied());
         node.error(format!("found {name:?}, expected the name of an [[account]] of this file{hint}"))
     })
+}
+
+/// The priorities of associations.
+fn associations(list: Option<Node<'_>>) -> Result<Vec<AssociationPriority>, DocumentError> {
+    let Some(list) = list else { return Ok(Vec::new()) };
+    let mut all: Vec<AssociationPriority> = Vec::new();
+    for node in list.with_label("[[association]]").list()? {
+        let table = node.table()?;
+        table.deny_unknown(&["account", "partition", "priority", "user"])?;
+        let text = |key: &str| table.get(key).map(|node| node.text().map(String::from)).transpose();
+        let priority = table.required("priority", "a whole number")?;
+        let one = AssociationPriority {
+            account: table.required("account", "the name of an account")?.text()?.to_string(),
+            user: text("user")?,
+            partition: text("partition")?,
+            priority: whole(&priority, 0, i64::from(u32::MAX), "a whole number, at least 0")? as u32,
+        };
+        let is_same = |other: &AssociationPriority| {
+            (&other.account, &other.user, &other.partition) == (&one.account, &one.user, &one.partition)
+        };
+        if all.iter().any(is_same) {
+            return Err(
+                table.error("found an association that is listed before, expected one for each account and user")
+            );
+        }
+        all.push(one);
+    }
+    Ok(all)
 }
 
 /// The tables of a list that may be missing.
@@ -281,6 +331,20 @@ mod tests {
     }
 
     #[test]
+    fn priorities_are_of_users_in_accounts() {
+        let text = "[[association]]\naccount = \"x\"\npriority = 4\n\
+            [[association]]\naccount = \"y\"\nuser = \"ann\"\npriority = 6\n\
+            [[association]]\naccount = \"x\"\nuser = \"ann\"\npartition = \"gpu\"\npriority = 60\n";
+        let w =
+            workload(&[("ann", Some("x")), ("bob", Some("x")), ("ann", Some("y")), ("cid", None), ("bob", Some("y"))]);
+        let placed = file(text).unwrap().place(w).unwrap();
+        let found: Vec<(&str, u32)> =
+            placed.workload.users().iter().enumerate().map(|(u, n)| (n.as_str(), placed.tree.priority(u))).collect();
+        assert_eq!(found, [("ann@x", 4), ("bob@x", 4), ("ann@y", 6), ("cid", 0), ("bob@y", 0)]);
+        assert_eq!(placed.tree.highest_priority(), 60);
+    }
+
+    #[test]
     fn an_empty_file_is_the_accounts_of_the_trace() {
         let of_trace = || workload(&[("ann", Some("x")), ("bob", Some("y")), ("cid", Some("y"))]);
         assert_eq!(
@@ -300,6 +364,9 @@ mod tests {
         assert!(error("[[account]]\nname = \"a\"\nweight = 1\n").starts_with(":3:1: "));
         assert!(error("[[accounts]]\nname = \"a\"\n").starts_with(":1:3: "));
         assert!(error("[[user]]\nname = \"a\"\naccount = \"b\"\n").starts_with(":3:11: "));
+        assert!(error("[[association]]\naccount = \"b\"\npriority = -1\n").starts_with(":3:12: "));
+        let twice = "[[association]]\naccount = \"b\"\npriority = 1\n".repeat(2);
+        assert!(error(&twice).contains("listed before"), "{}", error(&twice));
         let circle = "[[account]]\nname = \"a\"\nparent = \"b\"\n[[account]]\nname = \"b\"\nparent = \"a\"\n";
         assert!(error(circle).contains("found a circle of parents"), "{}", error(circle));
         assert!(error("[[account]]\nname = \"a\"\nparent = \"a\"\n").contains("found a circle of parents"));

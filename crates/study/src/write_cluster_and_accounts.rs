@@ -3,7 +3,9 @@
 
 use evenhand_documents::toml_string as quoted;
 use evenhand_model::calendar::iso_8601;
-use evenhand_model::{Account, Cluster, PreemptMode, Rational, ResourceQuantity, SiteTime, Span, UBig};
+use evenhand_model::{
+    Account, AssociationPriority, Cluster, PreemptMode, Rational, ResourceQuantity, SiteTime, Span, UBig,
+};
 
 /// Returns the text of a cluster file that reads back as `cluster`.
 pub fn cluster_text(cluster: &Cluster) -> String {
@@ -131,8 +133,8 @@ fn limits(text: &mut String, name: &str, limits: &[(String, ResourceQuantity)]) 
     }
 }
 
-/// Returns the text of an accounts file with these accounts, each after its parent, and users' shares.
-pub fn accounts_text(accounts: &[Account], users: &[(String, Rational)]) -> String {
+/// Returns the text of an accounts file with these accounts, each after its parent, users' shares, and priorities.
+pub fn accounts_text(accounts: &[Account], users: &[(String, Rational)], priorities: &[AssociationPriority]) -> String {
     let mut text = String::new();
     for account in accounts {
         line(&mut text, "[[account]]");
@@ -149,6 +151,14 @@ pub fn accounts_text(accounts: &[Account], users: &[(String, Rational)]) -> Stri
         line(&mut text, "[[user]]");
         line(&mut text, &format!("name = {}", quoted(name)));
         line(&mut text, &format!("shares = {}\n", number(shares)));
+    }
+    for one in priorities {
+        line(&mut text, "[[association]]");
+        line(&mut text, &format!("account = {}", quoted(&one.account)));
+        for (key, name) in [("user", &one.user), ("partition", &one.partition)] {
+            name.iter().for_each(|name| line(&mut text, &format!("{key} = {}", quoted(name))));
+        }
+        line(&mut text, &format!("priority = {}\n", one.priority));
     }
     text
 }
@@ -261,7 +271,18 @@ mod tests {
     fn accounts_read_back() {
         let account = |name: &str, parent, shares: u8| Account { name: name.into(), parent, shares: shares.into() };
         let accounts = [account("a \"b\"", None, 1), account("c", Some(0), 3)];
-        let text = accounts_text(&accounts, &[("ann".into(), Rational::from_parts(1.into(), 3u8.into()))]);
+        let priority = |account: &str, user: Option<&str>, partition: Option<&str>, priority| AssociationPriority {
+            account: account.into(),
+            user: user.map(String::from),
+            partition: partition.map(String::from),
+            priority,
+        };
+        let priorities = [
+            priority("c", None, None, 5),
+            priority("c", Some("ann"), None, 0),
+            priority("c", Some("ann"), Some("gpu"), 9),
+        ];
+        let text = accounts_text(&accounts, &[("ann".into(), Rational::from_parts(1.into(), 3u8.into()))], &priorities);
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.toml"), text).unwrap();
         let mut workload = WorkloadBuilder::new([Resource::new("cpu", "")]);
@@ -272,5 +293,7 @@ mod tests {
         assert_eq!(placed.tree.accounts(), accounts);
         assert_eq!((placed.tree.account_of(0), placed.tree.shares(0).to_string()), (Some(1), "1/3".into()));
         assert_eq!(placed.tree.shares(1), &Rational::ONE);
+        assert_eq!([0, 1].map(|user| placed.tree.priority(user)), [0, 5]);
+        assert_eq!(placed.tree.highest_priority(), 9);
     }
 }

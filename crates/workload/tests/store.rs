@@ -207,6 +207,11 @@ fn arrays_are_columns_of_names_since_format_6() {
     is_a_column_of_names_since(Detail::Array, "100%5", 6);
 }
 
+#[test]
+fn nice_values_are_columns_of_names_since_format_7() {
+    is_a_column_of_names_since(Detail::Nice, "-5", 7);
+}
+
 /// In files before format 4, and where there is no resource of the name before, `_requested` is part of a resource's name.
 #[test]
 fn requested_amounts_are_columns_beside_those_of_their_resources() {
@@ -365,11 +370,11 @@ fn a_file_of_a_later_format_is_refused_and_one_of_an_earlier_format_read() {
         store::read(&path)
     };
     // Format 1 had neither the key nor the column of nodes.
-    for known in [None, Some("1"), Some("2"), Some("3"), Some("4"), Some("5"), Some("6")] {
+    for known in [None, Some("1"), Some("2"), Some("3"), Some("4"), Some("5"), Some("6"), Some("7")] {
         assert_eq!(with(known).unwrap().nodes(0), None);
     }
-    let error = with(Some("7")).unwrap_err().to_string();
-    assert!(error.contains("found format 7, expected at most 6; read it with a later version"), "{error}");
+    let error = with(Some("8")).unwrap_err().to_string();
+    assert!(error.contains("found format 8, expected at most 7; read it with a later version"), "{error}");
 }
 
 #[test]

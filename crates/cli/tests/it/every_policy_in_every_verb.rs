@@ -38,6 +38,13 @@ const SAMPLES: &[(&str, &[&str])] = &[
     ("multifactor.favor_small", &["weights.job_size = 100000\nfavor_small = true"]),
     ("multifactor.small_relative_to_time", &["weights.job_size = 100000\nsmall_relative_to_time = true"]),
     ("multifactor.nodes", &["weights.job_size = 100000\nnodes = 7"]),
+    (
+        "multifactor.no_normal",
+        &[
+            "weights.partition = 100\npartitions.short = 7\nno_normal = [\"partition\", \"association\", \"qos\", \"tres\"]",
+        ],
+    ),
+    ("multifactor.weights.association", &["weights.association = 100000"]),
     ("multifactor.weights.age", &["weights.age = 100000"]),
     ("multifactor.weights.fairshare", &["weights.fairshare = 100000"]),
     ("multifactor.weights.job_size", &["weights.job_size = 100000"]),
@@ -91,7 +98,13 @@ fn accounts(workload: &Workload) -> AccountTree {
     let account = |name: &str, shares: u64| Account { name: name.into(), parent: None, shares: Rational::from(shares) };
     let homes = workload.users().iter().map(|user| Some(usize::from(user == "cid" || user == "dan"))).collect();
     let shares = (1..=workload.users().len()).map(Rational::from).collect();
-    AccountTree::new(vec![account("art", 3), account("lab", 1)], homes, shares).unwrap()
+    let priorities = workload.users().iter().map(|user| priority(user)).collect();
+    AccountTree::new(vec![account("art", 3), account("lab", 1)], homes, shares).unwrap().with_priorities(priorities, 9)
+}
+
+/// The priorities of the users' associations, as in [`ACCOUNTS`].
+fn priority(user: &str) -> u32 {
+    [("ann", 2), ("bob", 6), ("dan", 9)].iter().find(|(name, _)| *name == user).map_or(0, |(_, priority)| *priority)
 }
 
 fn decay() -> Decay {
@@ -216,7 +229,7 @@ fn a_grid_file_takes_accounts_and_settings_as_a_study_does() {
 const NODES: &str = "NodeName=n1 CPUTot=32 RealMemory=32000 Partitions=short,long State=MIXED\n";
 const PARTITIONS: &str =
     "PartitionName=short MaxTime=1-00:00:00 PriorityJobFactor=5 Default=YES\nPartitionName=long MaxTime=5-00:00:00\n";
-const ACCOUNTS: &str = "Account|ParentName|User|Share\nroot|||1\nart|root||3\nart||ann|1\nart||bob|2\nlab|root||1\nlab||cid|1\nlab||dan|1\n";
+const ACCOUNTS: &str = "Account|ParentName|User|Share|Priority\nroot|||1|\nart|root||3|6\nart||ann|1|2\nart||bob|2|\nlab|root||1|\nlab||cid|1|\nlab||dan|1|9\n";
 const HEADER: &str = "JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|USER|ACCOUNT|PARTITION|STATE|REASON|SUBMIT_TIME|ELIGIBLE_TIME|START_TIME|\
      TIME_LIMIT|PRIORITY|NICE|DEPENDENCY|RESERVATION|NODES|TRES_ALLOC";
 
@@ -266,7 +279,9 @@ fn slurm_plan_gives_the_same_order_as_the_policy_itself() {
     let account = |name: &str, shares: u64| Account { name: name.into(), parent: None, shares: Rational::from(shares) };
     let homes = users.iter().map(|user| Some(user / 2)).collect();
     let shares = users.iter().map(|user| Rational::from([1u64, 2, 1, 1][*user])).collect();
+    let priorities = users.iter().map(|user| priority(USERS[*user])).collect();
     let tree = AccountTree::new(vec![account("art", 3), account("lab", 1)], homes, shares).unwrap();
+    let tree = tree.with_priorities(priorities, 9);
     let weights = tree.weights();
     let queues = ["short", "long"].map(String::from);
     let equivalents = Equivalents::of_pool(&resources, &capacity).ok();
@@ -306,6 +321,7 @@ fn slurm_plan_gives_the_same_order_as_the_policy_itself() {
                 partitions: &partitions.partitions,
                 accounts: Some(&slurm_accounts),
                 queue: &queue,
+                qos: &[],
                 ended: &[],
                 configuration: None,
             };
@@ -341,6 +357,7 @@ fn slurm_plan_uses_the_sites_own_weights_unless_settings_override_them() {
             partitions: &partitions.partitions,
             accounts: None,
             queue: &queue,
+            qos: &[],
             ended: &[],
             configuration: configuration.as_ref(),
         };

@@ -31,11 +31,11 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
         ["site", "import", "--slurm-conf", "slurm.conf", "--sacctmgr-dump", "lab.cfg", "--qos", "qos.txt", "-o", "lab"];
     let output = folder.run(&import).assert_succeeds();
     for line in [
-        "  SchedulerParameters: bf_window=4320,bf_interval=60; used only by --scheduler slurm; other",
-        "    schedulers backfill at every event or keep strict order",
+        "  SchedulerParameters: bf_window=4320,bf_interval=60 (slurm.conf:3:21); used only by --scheduler",
+        "    slurm; other schedulers backfill at every event or keep strict order",
         "  PartitionName AllowAccounts: gpu=physics (slurm.conf:12:77); every account may use it",
-        "  QOS MaxTRESPU: long=cpu=8; it limits no job",
-        "  association GrpTRES: physics=cpu=8; it limits no job",
+        "  QOS MaxTRESPU: long=cpu=8 (qos.txt:3); it limits no job",
+        "  association GrpTRES: physics=cpu=8 (lab.cfg:3); it limits no job",
     ] {
         assert!(output.stdout.lines().any(|found| found == line), "{line}\n{}", output.stdout);
     }
@@ -44,7 +44,8 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
     let read = |name: &str| folder.read(&format!("lab/{name}"));
     let settings = read("policy-settings.toml");
     assert!(
-        settings.contains("max_age = \"1209600s\"") && settings.contains("age = 1000, fairshare = 10000"),
+        settings.contains("max_age = \"1209600s\"")
+            && settings.contains("age = 1000, association = 0, fairshare = 10000"),
         "{settings}"
     );
     assert!(settings.contains("\"main\" = 1, \"gpu\" = 3"), "{settings}");
@@ -452,22 +453,23 @@ fn states_of_nodes_and_partitions_of_root_are_listed_with_their_places() {
     let folder = folder();
     folder.write(
         "odd.conf",
-        "ClusterName=lab\nSelectType=select/cons_tres\nPriorityType=priority/multifactor\nPriorityFlags=NO_NORMAL_QOS\n\
+        "ClusterName=lab\nSelectType=select/cons_tres\nPriorityType=priority/multifactor\nPriorityFlags=NO_NORMAL_QOS,INCR_ONLY\nPriorityWeightAssoc=5\n\
          NodeName=n1 CPUs=4 State=UNKNOWN\nNodeName=n2 CPUs=4 State=DRAIN\nNodeName=c[1-2] CPUs=4 State=CLOUD\n\
          PartitionName=main Nodes=ALL\nPartitionName=admin Nodes=n1 RootOnly=YES Hidden=YES\n",
     );
     let import = ["site", "import", "--slurm-conf", "odd.conf", "-o", "lab"];
     let output = folder.run(&import).assert_succeeds().stdout.replace("\n    ", " ");
     for line in [
-        "NodeName State: n2=DRAIN (odd.conf:6:26), c[1-2]=CLOUD (odd.conf:7:30); the node takes jobs all the time",
-        "PriorityFlags: NO_NORMAL_QOS; factors of the priority are divided by the highest",
-        "PartitionName RootOnly: admin=YES (odd.conf:9:39); every user may use it",
-        "PartitionName Hidden: admin=YES (odd.conf:9:50); it takes jobs as other partitions do",
+        "NodeName State: n2=DRAIN (odd.conf:7:26), c[1-2]=CLOUD (odd.conf:8:30); the node takes jobs all the time",
+        "PriorityFlags: INCR_ONLY (odd.conf:4:15); priorities also fall",
+        "PriorityWeightAssoc: 5 (odd.conf:5:21); the factor is 0 for every job: no association of --assoc",
+        "PartitionName RootOnly: admin=YES (odd.conf:10:39); every user may use it",
+        "PartitionName Hidden: admin=YES (odd.conf:10:50); it takes jobs as other partitions do",
     ] {
         assert!(output.contains(line), "{line}\n{output}");
     }
     let json = folder.run(&[&import[..], &["--format", "json"]].concat()).assert_succeeds().json();
     let listed = json["not_modelled"].as_array().unwrap();
     let state = listed.iter().find(|one| one["name"] == "NodeName State").unwrap();
-    assert_eq!(state["places"], serde_json::json!(["odd.conf:6:26", "odd.conf:7:30"]));
+    assert_eq!(state["places"], serde_json::json!(["odd.conf:7:26", "odd.conf:8:30"]));
 }

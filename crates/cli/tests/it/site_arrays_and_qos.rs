@@ -88,6 +88,54 @@ fn the_site_s_priority_has_the_factor_of_the_qos() {
 
 /// With such settings a real Slurm 22.05.8 started the last job by its main scheduler within the second.
 #[test]
+fn the_site_s_priority_has_the_factors_of_associations_and_nice() {
+    let conf = CONF.replace("PriorityWeightQOS=1000", "PriorityWeightAssoc=50");
+    let folder = TestFolder::with("slurm.conf", conf);
+    folder.write(
+        "lab.cfg",
+        "Cluster - 'lab':Fairshare=1\nParent - 'root'\nAccount - 'art':Fairshare=1:Priority=10\n\
+         Account - 'oil':Fairshare=1\nParent - 'art'\nUser - 'ann':Fairshare=1\nUser - 'bob':Fairshare=1:Priority=100\n\
+         Parent - 'oil'\nUser - 'cid':Fairshare=1\n",
+    );
+    let import = ["site", "import", "--slurm-conf", "slurm.conf", "--sacctmgr-dump", "lab.cfg", "-o", "lab"];
+    let output = folder.run(&import).assert_succeeds();
+    assert!(!output.stdout.contains("PriorityWeightAssoc"), "{}", output.stdout);
+    assert!(folder.read("lab/policy-settings.toml").contains("association = 50,"));
+    let accounts = folder.read("lab/accounts.toml");
+    assert!(accounts.contains("[[association]]\naccount = \"art\"\npriority = 10\n"), "{accounts}");
+    assert!(accounts.contains("account = \"art\"\nuser = \"bob\"\npriority = 100\n"), "{accounts}");
+    let header = "JobID|User|Account|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES|SubmitLine\n";
+    let row = |id: u32, user: &str, account: &str, line: &str| {
+        format!(
+            "{id}|{user}|{account}|main|COMPLETED|2026-01-05T08:00:0{id}|2026-01-05T08:30:00|2026-01-05T08:31:40|100|2|\
+             cpu=4,node=1|{line}\n"
+        )
+    };
+    // The first job runs until 08:01:41. Then bob's association has 50, ann's 5, and cid's none.
+    let text = |line: &str| {
+        [
+            header.to_string(),
+            row(1, "cid", "oil", ""),
+            row(2, "cid", "oil", ""),
+            row(3, "ann", "art", ""),
+            row(4, "bob", "art", line),
+        ]
+        .concat()
+    };
+    let order = |line: &str, policy: &str| {
+        folder.write("sacct.txt", text(line));
+        let waits = waits(&folder, "slurm", policy).0;
+        let mut rows = vec![0, 1, 2, 3];
+        rows.sort_by_key(|row| waits[*row] as usize + row);
+        rows
+    };
+    assert_eq!(order("sbatch run.sh", "site"), [0, 3, 2, 1]);
+    assert_eq!(order("sbatch run.sh", "multifactor"), [0, 3, 2, 1]);
+    assert_eq!(order("sbatch --nice=48 run.sh", "site"), [0, 2, 3, 1]);
+    assert_eq!(order("sbatch --nice run.sh", "multifactor"), [0, 2, 1, 3]);
+}
+
+#[test]
 fn an_array_is_one_record_of_the_queue() {
     let conf = "ClusterName=lab\nPriorityType=priority/basic\n\
         SchedulerParameters=default_queue_depth=2,sched_interval=150,bf_interval=150,batch_sched_delay=1\n\

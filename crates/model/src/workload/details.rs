@@ -22,11 +22,13 @@ pub enum Detail {
     Licences,
     /// The array of which the job is a task, in the notation of [`JobArray::parse`](crate::JobArray::parse).
     Array,
+    /// The nice value, a whole number by which its user lowers the job's priority: `100`.
+    Nice,
 }
 
 impl Detail {
     /// Every detail.
-    pub const ALL: [Detail; 8] = [
+    pub const ALL: [Detail; 9] = [
         Detail::Chunks,
         Detail::Requires,
         Detail::Qos,
@@ -35,6 +37,7 @@ impl Detail {
         Detail::Reservation,
         Detail::Licences,
         Detail::Array,
+        Detail::Nice,
     ];
 
     /// Returns the name of the column.
@@ -48,6 +51,7 @@ impl Detail {
             Detail::Reservation => "reservation",
             Detail::Licences => "licences",
             Detail::Array => "array",
+            Detail::Nice => "nice",
         }
     }
 }

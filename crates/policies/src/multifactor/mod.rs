@@ -18,4 +18,4 @@ pub use factors::{FactorWeights, Factors, Size, age, in_minutes, normalised, tre
 pub use fairshare::{Fairshare, depth_oblivious_ratio, fairshare_factor};
 pub(crate) use policy::{REGISTRATION, policy_of_site};
 pub(crate) use read::days_and_time;
-pub use settings::Settings;
+pub use settings::{NoNormal, Settings};

@@ -1,7 +1,7 @@
 //! Orders users by the priority of their first pending job.
 //!
-//! A job's priority depends on its requests, its age, its quality of service and its user's fair-share factor. A workload does
-//! not contain association, site factor and nice, so these are equal for all jobs and left out.
+//! A job's priority depends on its requests, its age, its quality of service, its nice value and its user's association and
+//! fair-share factor. Site factors are known to Slurm alone and left out.
 //!
 //! **As in Slurm**, priorities are whole numbers, so priorities that differ only in their fractions tie. Ties go by
 //! this crate's rule, which is Slurm's: earlier submission, then the job's place in the log (in Slurm, its number).
@@ -16,7 +16,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use evenhand_model::{AccountTree, Capacity, Rational, Span, Time, UBig, UserId, to_f64};
+use evenhand_model::{AccountTree, Capacity, Rational, Resource, Span, Time, UBig, UserId, to_f64};
 
 use super::factors::to_priority;
 use super::read::MultifactorSection;
@@ -82,10 +82,22 @@ enum Source {
     },
 }
 
-/// The constant part of a priority: size, partition, QOS, resources.
+/// A constant part of a priority: size, partition, QOS, resources and nice, or the user's association.
 struct Fixed {
     exact: Rational,
     near: f64,
+}
+
+impl Fixed {
+    fn new(exact: Rational) -> Fixed {
+        Fixed { near: to_f64(&exact), exact }
+    }
+}
+
+/// How many steps of an amount are one of Slurm's units: a mebibyte of what is in bytes, else one.
+fn steps_of_unit(resource: &Resource) -> Rational {
+    let unit: u64 = if resource.unit == "B" { 1 << 20 } else { 1 };
+    Rational::from(resource.steps()) * Rational::from(unit)
 }
 
 struct Multifactor {
@@ -94,17 +106,21 @@ struct Multifactor {
     /// The resource that is processors.
     processors: usize,
     capacity: Capacity,
+    /// By resource: how many steps of an amount are one of Slurm's units.
+    steps: Vec<Rational>,
+    /// By user: what its association adds; empty if that has no weight.
+    associations: Vec<Fixed>,
     source: Source,
     /// The instant of the factors.
     now: Option<Time>,
-    /// Indices in `fixed` by requested amounts, queue, QOS, nodes and minutes.
+    /// Indices in `fixed` by requested amounts, queue, QOS, nodes, minutes and nice.
     known: HashMap<Box<[u64]>, usize>,
     fixed: Vec<Fixed>,
     /// By user: the index in `fixed` of its first pending job.
     first: Vec<Option<usize>>,
     ties: TieRule,
     present: PendingUsers,
-    /// Sums closer than this to a whole number are computed exactly.
+    /// Sums closer than this to a whole number are computed exactly, as are those closer than what the constant parts add.
     error: f64,
 }
 
@@ -131,13 +147,23 @@ impl Multifactor {
             }
         };
         let weights = &settings.weights;
-        let resources: f64 = weights.tres.iter().map(|w| to_f64(w).abs()).sum();
-        let whole = [weights.age, weights.fairshare, weights.job_size, weights.partition, weights.qos];
-        let all = whole.into_iter().map(f64::from).sum::<f64>() + resources;
+        let moving = f64::from(weights.age) + f64::from(weights.fairshare);
+        let associations = match (weights.association, context.accounts) {
+            (1.., Some(tree)) => {
+                let of_user = |user: usize| {
+                    let factor = settings.association(tree.priority(user), tree.highest_priority());
+                    Fixed::new(Rational::from(weights.association) * factor)
+                };
+                (0..users).map(of_user).collect()
+            }
+            _ => Vec::new(),
+        };
         Multifactor {
             damping: to_f64(&settings.damping),
             processors: context.equivalents.map_or(0, crate::equivalents::Equivalents::processors),
             capacity: context.capacity.clone(),
+            steps: context.resources.iter().map(steps_of_unit).collect(),
+            associations,
             source,
             now: None,
             known: HashMap::new(),
@@ -145,7 +171,7 @@ impl Multifactor {
             first: vec![None; users],
             ties: TieRule::new(users),
             present: PendingUsers::new(users),
-            error: NEAR * all + to_f64(&short_of_whole(settings)),
+            error: NEAR * moving + to_f64(&short_of_whole(settings)),
             settings: settings.clone(),
         }
     }
@@ -217,18 +243,20 @@ impl Multifactor {
     /// The priority of a job that has waited so long; `sort` is its index in `fixed`.
     fn priority_of(&self, waited: Span, user: UserId, sort: Option<usize>) -> u32 {
         let (weights, max_age) = (&self.settings.weights, self.settings.max_age);
-        let fixed = sort.map(|at| &self.fixed[at]);
+        let fixed = [sort.map(|at| &self.fixed[at]), self.associations.get(user.index())];
+        let fixed = fixed.into_iter().flatten();
+        let near = |sum: f64, of: fn(f64) -> f64| fixed.clone().fold(sum, |sum, fixed| sum + of(fixed.near));
         let old = if waited >= max_age { 1.0 } else { waited.nanos() as f64 / max_age.nanos() as f64 };
-        let sum = fixed.map_or(0.0, |fixed| fixed.near)
-            + f64::from(weights.age) * old
-            + f64::from(weights.fairshare) * self.fairshare(user);
-        let whole = (sum - self.error).floor();
-        if whole == (sum + self.error).floor() {
+        let moving = f64::from(weights.age) * old + f64::from(weights.fairshare) * self.fairshare(user);
+        let sum = near(moving, |part| part);
+        let error = self.error + NEAR * near(0.0, f64::abs);
+        let whole = (sum - error).floor();
+        if whole == (sum + error).floor() {
             // A cast keeps to what a u32 can hold.
             return (whole as u32).max(1);
         }
         let moving = Factors { age: age(waited, max_age), fairshare: self.exact_fairshare(user), ..Factors::default() };
-        let fixed = fixed.map_or(Rational::ZERO, |fixed| fixed.exact.clone());
+        let fixed = fixed.fold(Rational::ZERO, |sum, fixed| sum + &fixed.exact);
         to_priority(&(weights.sum(&moving) + fixed + short_of_whole(&self.settings)))
     }
 
@@ -240,22 +268,27 @@ impl Multifactor {
         // What does not count does not tell jobs apart.
         let qos = job.qos.filter(|_| self.settings.weights.qos > 0);
         let nodes = job.nodes.filter(|_| self.settings.nodes > 0);
-        let others = [named(job.queue), named(qos), named(nodes), minutes.unwrap_or(0)];
+        let others = [named(job.queue), named(qos), named(nodes), minutes.unwrap_or(0), job.nice as u64];
         let sort: Box<[u64]> = asked.chain(others).collect();
         if let Some(at) = self.known.get(&sort) {
             return *at;
         }
         let part = |r: usize| tres(&Rational::from(job.demand[r].0), self.capacity.exact_steps(r));
+        let plain = |r: usize| match self.settings.no_normal.tres {
+            true => Rational::from(job.demand[r].0) / self.steps.get(r).unwrap_or(&Rational::ONE),
+            false => part(r),
+        };
         let factors = Factors {
             job_size: Size { processors: part(self.processors), nodes: self.settings.part_of_nodes(nodes), minutes }
                 .factor(self.settings.favor_small),
             partition: self.settings.partition(job.queue),
             qos: self.settings.qos(qos),
-            tres: (0..self.settings.weights.tres.len().min(job.demand.len())).map(part).collect(),
+            tres: (0..self.settings.weights.tres.len().min(job.demand.len())).map(plain).collect(),
+            nice: job.nice,
             ..Factors::default()
         };
         let exact = self.settings.weights.sum(&factors);
-        self.fixed.push(Fixed { near: to_f64(&exact), exact });
+        self.fixed.push(Fixed::new(exact));
         self.known.insert(sort, self.fixed.len() - 1);
         self.fixed.len() - 1
     }

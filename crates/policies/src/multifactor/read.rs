@@ -6,12 +6,12 @@ use std::str::FromStr;
 use evenhand_documents::{DocumentError, Node, did_you_mean};
 use evenhand_model::{Quantity, Rational, Resource, Span, queue_names};
 
-use super::{Fairshare, Settings};
+use super::{Fairshare, NoNormal, Settings};
 use crate::billing::{BILLING_KEY, BillingSettings};
 use crate::settings::{ReadSettings, Section, SettingKey};
 use crate::{PolicyContext, PolicyError, SiteConfiguration};
 
-const WEIGHTS: [&str; 5] = ["age", "fairshare", "job_size", "partition", "qos"];
+const WEIGHTS: [&str; 6] = ["age", "association", "fairshare", "job_size", "partition", "qos"];
 /// The largest PriorityJobFactor, by slurm.conf(5).
 const LARGEST_PARTITION: u32 = 65_533;
 
@@ -26,11 +26,12 @@ const LARGEST_PARTITION: u32 = 65_533;
 /// damping = 1                      # FairShareDampeningFactor
 /// favor_small = false              # PriorityFavorSmall
 /// small_relative_to_time = false   # PriorityFlags=SMALL_RELATIVE_TO_TIME
-///
+/// no_normal = ["qos", "tres"]      # PriorityFlags=NO_NORMAL_QOS,NO_NORMAL_TRES
 /// nodes = 64                       # of the site: half of a job's size is its part of them
 ///
 /// [multifactor.weights]            # PriorityWeight…
 /// age = 1000
+/// association = 100
 /// fairshare = 10000
 /// job_size = 1000
 /// partition = 1000
@@ -92,7 +93,19 @@ impl ReadSettings for MultifactorSection {
             default: "0",
             help: "the site's nodes, of which a job's part is half of its size factor; 0: its processors alone count",
         },
+        SettingKey {
+            name: "no_normal",
+            kind: "list of \"association\", \"partition\", \"qos\", \"tres\"",
+            default: "[]",
+            help: "PriorityFlags=NO_NORMAL_…: these factors are plain numbers, not parts of the highest",
+        },
         SettingKey { name: "weights.age", kind: "whole number", default: "0", help: "PriorityWeightAge" },
+        SettingKey {
+            name: "weights.association",
+            kind: "whole number",
+            default: "0",
+            help: "PriorityWeightAssoc; the priorities are those of the accounts file",
+        },
         SettingKey { name: "weights.fairshare", kind: "whole number", default: "0", help: "PriorityWeightFairShare" },
         SettingKey { name: "weights.job_size", kind: "whole number", default: "0", help: "PriorityWeightJobSize" },
         SettingKey { name: "weights.partition", kind: "whole number", default: "0", help: "PriorityWeightPartition" },
@@ -159,6 +172,7 @@ impl Settings {
         let weights = &mut settings.weights;
         for (name, weight) in [
             ("PriorityWeightAge", &mut weights.age),
+            ("PriorityWeightAssoc", &mut weights.association),
             ("PriorityWeightFairShare", &mut weights.fairshare),
             ("PriorityWeightJobSize", &mut weights.job_size),
             ("PriorityWeightPartition", &mut weights.partition),
@@ -202,6 +216,13 @@ impl Settings {
             (false, true) => Fairshare::Classic,
             (false, false) => Fairshare::FairTree,
         };
+        let is_plain = |factor: &str| has("NO_NORMAL_ALL") || has(&format!("NO_NORMAL_{factor}"));
+        settings.no_normal = NoNormal {
+            association: is_plain("ASSOC"),
+            partition: is_plain("PART"),
+            qos: is_plain("QOS"),
+            tres: is_plain("TRES"),
+        };
         let factors = &site.partition_factors;
         settings.partitions =
             queues.iter().map(|queue| factor_of(queue, |name| factors.get(name).copied()).unwrap_or(1)).collect();
@@ -234,12 +255,16 @@ impl Settings {
             "max_age = \"{seconds}{part}s\"\nfairshare = \"{}\"\ndamping = \"{}\"\nfavor_small = {}\nsmall_relative_to_time = {}\n",
             self.fairshare, self.damping, self.favor_small, self.small_relative_to_time
         );
+        let plain = self.no_normal.names();
+        if !plain.is_empty() {
+            text += &format!("no_normal = {plain:?}\n");
+        }
         if self.nodes > 0 {
             text += &format!("nodes = {}\n", self.nodes);
         }
         text += &format!(
-            "weights = {{ age = {}, fairshare = {}, job_size = {}, partition = {}, qos = {} }}\n",
-            w.age, w.fairshare, w.job_size, w.partition, w.qos
+            "weights = {{ age = {}, association = {}, fairshare = {}, job_size = {}, partition = {}, qos = {} }}\n",
+            w.age, w.association, w.fairshare, w.job_size, w.partition, w.qos
         );
         let tres = resources.iter().zip(&w.tres).map(|(r, weight)| format!("{:?} = \"{weight}\"", r.name));
         text += &format!("tres = {{ {} }}\n", tres.collect::<Vec<_>>().join(", "));
@@ -291,20 +316,27 @@ fn over(
             *flag = node.flag()?;
         }
     }
+    if let Some(list) = root.get("no_normal") {
+        settings.no_normal = NoNormal::default();
+        for node in list.list()? {
+            let name = node.text()?;
+            let Some(flag) = settings.no_normal.flag(name) else {
+                let problem = format!("found {name:?}, expected one of: {}", NoNormal::NAMES.join(", "));
+                return Err(node.error(problem));
+            };
+            *flag = true;
+        }
+    }
     if let Some(nodes) = root.get("nodes") {
         settings.nodes = whole(&nodes, u32::MAX)?;
     }
     let weights = &mut settings.weights;
     if let Some(table) = root.get("weights") {
         let table = table.with_label("[weights]").table()?;
-        if let Some((key, _)) = table.entries().find(|(key, _)| key.name() == "association") {
-            let problem =
-                format!("found {}, which a workload does not have: it would count the same for every job", key.name());
-            return Err(key.error(problem));
-        }
         table.deny_unknown(&WEIGHTS)?;
         for (key, weight) in [
             ("age", &mut weights.age),
+            ("association", &mut weights.association),
             ("fairshare", &mut weights.fairshare),
             ("job_size", &mut weights.job_size),
             ("partition", &mut weights.partition),
@@ -414,7 +446,8 @@ mod tests {
             ("PriorityWeightTRES", "CPU=10,Mem=-2.5,GRES/gpu=3"),
             ("PriorityMaxAge", "1-12:00:00"),
             ("PriorityFavorSmall", "Yes"),
-            ("PriorityFlags", "NO_FAIR_TREE,SMALL_RELATIVE_TO_TIME"),
+            ("PriorityFlags", "NO_FAIR_TREE,SMALL_RELATIVE_TO_TIME,NO_NORMAL_ASSOC,NO_NORMAL_TRES"),
+            ("PriorityWeightAssoc", "6"),
             ("FairShareDampeningFactor", "3"),
         ];
         let site = SiteConfiguration {
@@ -425,6 +458,7 @@ mod tests {
         };
         let (settings, unknown) = read_on(Some(&site), None).unwrap();
         let w = &settings.weights;
+        assert_eq!((w.association, settings.no_normal.names()), (6, vec!["association", "tres"]));
         assert_eq!((w.age, w.fairshare, w.job_size, w.partition), (1000, 20_000, 0, 0));
         assert_eq!(w.tres, [Rational::from(10), Rational::from_parts((-5).into(), 2u8.into())]);
         assert_eq!((settings.max_age, settings.fairshare), (Span::from_secs(36 * 3600), Fairshare::Classic));
@@ -462,11 +496,12 @@ mod tests {
     #[test]
     fn every_setting_is_read() {
         let text = "max_age = \"1.5h\"\nfairshare = \"classic\"\ndamping = 2.5\nfavor_small = true\n\
-            small_relative_to_time = true\nnodes = 7\n[weights]\nage = 1_000\nfairshare = 4294967295\njob_size = 3\npartition = 4\nqos = 5\n\
+            small_relative_to_time = true\nnodes = 7\nno_normal = [\"tres\", \"association\"]\n[weights]\nage = 1_000\nfairshare = 4294967295\njob_size = 3\npartition = 4\nqos = 5\nassociation = 6\n\
             [tres]\nmem = -0.5\n[partitions]\nshort = 10\nnight = 40\n\
             [qos]\nnormal = 3\nurgent = 9\n";
         let (settings, unknown) = read(text).unwrap();
         let w = &settings.weights;
+        assert_eq!((w.association, settings.no_normal.names()), (6, vec!["association", "tres"]));
         assert_eq!((w.age, w.fairshare, w.job_size, w.partition), (1000, u32::MAX, 3, 4));
         assert_eq!(w.tres, [Rational::ZERO, Rational::from_parts((-1).into(), 2u8.into())]);
         assert_eq!(settings.max_age, Span::from_secs(5400));
@@ -503,7 +538,11 @@ mod tests {
             wrong("[weights]\nage = -1\n").starts_with(":2:7: weight of age: found \"-1\", expected a whole number")
         );
         assert!(wrong("[weights]\nage = 4294967296\n").starts_with(":2:7: weight of age"));
-        assert!(wrong("[weights]\nassociation = 5\n").starts_with(":2:1: found association"));
+        let error = wrong("no_normal = [\"qos\", \"size\"]\n");
+        assert!(
+            error.starts_with(":1:21: ") && error.contains("found \"size\", expected one of: association"),
+            "{error}"
+        );
         assert!(wrong("[weights]\nsize = 5\n").starts_with(":2:1: unknown field \"size\""));
         assert!(wrong("[tres]\ngpu = 5\n").starts_with(":2:1: found \"gpu\", expected one of the resources cpu, mem"));
         assert!(wrong("[tres]\ncpu = \"x\"\n").starts_with(":2:7: weight of cpu: "));

@@ -28,8 +28,44 @@ pub struct Settings {
     pub qos: Vec<u32>,
     /// The highest `Priority` of the site.
     pub highest_qos: u32,
+    /// Which factors are plain numbers (`PriorityFlags=NO_NORMAL_…`).
+    pub no_normal: NoNormal,
     /// The number of nodes, of which a job's part is half of its size; 0: the size is that of the processors alone.
     pub nodes: u32,
+}
+
+/// Factors that are the plain number instead of its part of the highest (of all for TRES): `PriorityFlags=NO_NORMAL_ASSOC` and so on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoNormal {
+    /// The association's priority.
+    pub association: bool,
+    /// The partition's `PriorityJobFactor`.
+    pub partition: bool,
+    /// The quality of service's priority.
+    pub qos: bool,
+    /// What a job asks of each resource, in Slurm's units: processors, mebibytes.
+    pub tres: bool,
+}
+
+impl NoNormal {
+    /// The names of the factors, as in the settings.
+    pub const NAMES: [&str; 4] = ["association", "partition", "qos", "tres"];
+
+    /// Returns the flag of a factor by its name.
+    pub fn flag(&mut self, name: &str) -> Option<&mut bool> {
+        Some(match name {
+            "association" => &mut self.association,
+            "partition" => &mut self.partition,
+            "qos" => &mut self.qos,
+            "tres" => &mut self.tres,
+            _ => return None,
+        })
+    }
+
+    /// Returns the names of the factors that are plain.
+    pub fn names(mut self) -> Vec<&'static str> {
+        NoNormal::NAMES.into_iter().filter(|name| self.flag(name).is_some_and(|flag| *flag)).collect()
+    }
 }
 
 impl Settings {
@@ -46,26 +82,36 @@ impl Settings {
             highest_partition: 1,
             qos: Vec::new(),
             highest_qos: 0,
+            no_normal: NoNormal::default(),
             nodes: 0,
         }
     }
 
-    /// What a partition's jobs get: its `PriorityJobFactor` over the highest.
-    pub(crate) fn partition(&self, queue: Option<u32>) -> Rational {
-        let of_queue = queue.and_then(|q| self.partitions.get(q as usize)).copied().unwrap_or(1);
-        super::normalised(of_queue, self.highest_partition)
+    /// What jobs of an association get: its `Priority` over the highest, or that alone.
+    pub(crate) fn association(&self, priority: u32, highest: u32) -> Rational {
+        factor(self.no_normal.association, priority, highest)
     }
 
-    /// What jobs of a quality of service get: its `Priority` over the highest.
+    /// What a partition's jobs get: its `PriorityJobFactor` over the highest, or that alone.
+    pub(crate) fn partition(&self, queue: Option<u32>) -> Rational {
+        let of_queue = queue.and_then(|q| self.partitions.get(q as usize)).copied().unwrap_or(1);
+        factor(self.no_normal.partition, of_queue, self.highest_partition)
+    }
+
+    /// What jobs of a quality of service get: its `Priority` over the highest, or that alone.
     pub(crate) fn qos(&self, qos: Option<u32>) -> Rational {
         let of_qos = qos.and_then(|q| self.qos.get(q as usize)).copied().unwrap_or(0);
-        super::normalised(of_qos, self.highest_qos)
+        factor(self.no_normal.qos, of_qos, self.highest_qos)
     }
 
     /// A job's part of the nodes; `None` where they are not counted. A job that names no number asks for one.
     pub(crate) fn part_of_nodes(&self, nodes: Option<u32>) -> Option<Rational> {
         (self.nodes > 0).then(|| super::normalised(nodes.unwrap_or(1), self.nodes))
     }
+}
+
+fn factor(plain: bool, priority: u32, highest: u32) -> Rational {
+    if plain { priority.into() } else { super::normalised(priority, highest) }
 }
 
 impl Default for Settings {

@@ -52,6 +52,8 @@ pub struct Jobs {
     /// How many queues the site has.
     pub(crate) queues: usize,
     pub(crate) limits: JobLimits,
+    /// The nice values by their texts in the workload.
+    pub(crate) nice: Vec<i64>,
     /// Rows without a requested wall time: their run time is used.
     pub without_request: u64,
     /// Rows that ran longer than requested: their run time is used as the estimate.
@@ -101,6 +103,7 @@ impl Jobs {
         let whole = WholeMachines::new(workload, site);
         let mut jobs = Jobs {
             kinds: Vec::new(),
+            nice: workload.details(Detail::Nice).iter().map(|text| text.trim().parse().unwrap_or(0)).collect(),
             kind: Vec::with_capacity(workload.len()),
             estimate: Vec::with_capacity(workload.len()),
             rejections: Vec::with_capacity(workload.len()),
@@ -203,6 +206,7 @@ impl Jobs {
             queue: columns.queue.as_ref().map(|c| c[at]),
             qos: workload.detail_id(Detail::Qos, at),
             nodes: workload.nodes(at),
+            nice: workload.detail_id(Detail::Nice, at).map_or(0, |text| self.nice[text as usize]),
             requested: Span::from_nanos(self.estimate[at]),
             ..Job::new(columns.user[at], workload.amounts(at))
         }

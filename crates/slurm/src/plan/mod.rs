@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use evenhand_model::{AccountsError, Capacity, CapacityError, Nano, Rational, Resource, Time, to_f64};
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::queue_order::{Rank, order};
-use evenhand_policies::{Decay, PolicyContext, PolicyError, PolicySettings, Registry, Standing};
+use evenhand_policies::{Decay, PolicyContext, PolicyError, PolicySettings, Registry, SiteConfiguration, Standing};
 use thiserror::Error;
 
 use self::free::Free;
@@ -27,6 +27,7 @@ use crate::finished_job::FinishedJob;
 use crate::nodes::Node;
 use crate::partitions::Partition;
 use crate::queue::{Hold, Queue};
+use crate::site_files::Qos;
 use crate::site_priority::site_priority;
 
 /// Snapshot of a site that planning uses.
@@ -42,6 +43,8 @@ pub struct SiteSnapshot<'a> {
     pub queue: &'a Queue,
     /// Finished jobs, as far back as they should count.
     pub ended: &'a [FinishedJob],
+    /// The qualities of service, for their priorities; empty: not known.
+    pub qos: &'a [Qos],
     /// How Slurm itself is configured: a policy that models Slurm takes its defaults from it.
     pub configuration: Option<&'a Configuration>,
 }
@@ -167,13 +170,20 @@ impl Plan {
         let equivalents = Equivalents::of_cluster(&described.cluster, &resources, Combine::default()).ok();
         let mut parties = Parties::new(site.accounts);
         let speeds = Speeds::of(&described, site.nodes);
+        let qos: Vec<String> = site.qos.iter().map(|qos| qos.name.clone()).collect();
         let (ran, waits, rows, unranked) = parties.jobs(site, options, &speeds, &resources, now);
         let tree = parties.tree()?;
         let queues: Vec<String> = site.partitions.iter().map(|partition| partition.name.clone()).collect();
         let own = site.configuration.and_then(|configuration| site_priority(configuration, site.partitions));
+        let own = own.map(|own| SiteConfiguration {
+            qos_priorities: site.qos.iter().map(|qos| (qos.name.clone(), qos.priority())).collect(),
+            nodes: u32::try_from(described.cluster.machines()).unwrap_or(u32::MAX),
+            ..own
+        });
         let context = PolicyContext::new(&capacity, &tree.weights)
             .resources(&resources)
             .queues(&queues)
+            .qos(&qos)
             .decay(options.decay)
             .accounts(tree.tree.as_ref())
             .equivalents(equivalents.as_ref())

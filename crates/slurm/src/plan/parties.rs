@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evenhand_model::{Account, AccountTree, Rational, UserId, Weights, to_f64};
+use evenhand_model::{Account, AccountTree, AssociationPriority, Rational, UserId, Weights, to_f64};
 
 use super::PlanError;
 use crate::associations::Accounts;
@@ -74,7 +74,9 @@ impl<'a> Parties<'a> {
                 }
             }
         }
-        let tree = AccountTree::new(all, homes, shares)?;
+        let names = self.names.iter().map(|(user, account)| (user.as_str(), account.as_deref()));
+        let (priorities, highest) = AssociationPriority::of_users(&accounts.priorities(), names);
+        let tree = AccountTree::new(all, homes, shares)?.with_priorities(priorities, highest);
         Ok(Entitled { weights: tree.weights(), tree: Some(tree) })
     }
 }

@@ -37,6 +37,8 @@ impl Parties<'_> {
             let at = site.partitions.iter().position(|p| Some(p.name.as_str()) == partition);
             at.map(|at| at as u32)
         };
+        let qos = |name: &str| site.qos.iter().position(|qos| qos.name == name).map(|at| at as u32);
+        let nodes = |nodes: Option<u64>| nodes.and_then(|n| u32::try_from(n).ok());
         let mut started_jobs = Vec::new();
         for job in site.ended {
             let partition = job.partition.as_deref();
@@ -45,6 +47,7 @@ impl Parties<'_> {
                     place: LogPlace::new(job.submit, job.id),
                     chunks: chunks(job.held.nodes()),
                     queue: queue(partition),
+                    nodes: nodes(job.held.nodes()),
                     requested: ask(job.limit, partition),
                     rate: rate(partition) * speeds.mean(job.node_list.as_deref()),
                     ..PendingJob::new(self.of(&job.user, job.account.as_deref()), steps(&job.held.demand(), resources))
@@ -62,6 +65,9 @@ impl Parties<'_> {
                 place: LogPlace::new(job.submit.unwrap_or(now), job.id),
                 chunks: chunks(job.requested.nodes().or(job.nodes)),
                 queue: queue(partition),
+                qos: job.qos.as_deref().and_then(qos),
+                nodes: nodes(job.requested.nodes().or(job.nodes)),
+                nice: job.nice.unwrap_or(0),
                 requested: ask(job.limit, partition),
                 rate: rate(partition) * speeds.mean(job.node_list.as_deref()),
                 tasks: job.tasks().max(1),
@@ -123,7 +129,8 @@ fn no_place(job: &Job, now: Time) -> Option<Unranked> {
     let later = job.eligible.is_none_or(|at| at > now);
     // Limits of associations, QOS and partitions, and requests that nothing will ever meet, begin like these. Who
     // waits for a machine that is down or drained has a place: it is the machine that is missing.
-    let barred = ["Assoc", "QOS", "Partition", "BadConstraints", "Cleaning"];
+    // So does the reason of an array of which as many tasks run as its throttle allows.
+    let barred = ["Assoc", "QOS", "Partition", "BadConstraints", "Cleaning", "JobArrayTaskLimit"];
     let barred = barred.iter().any(|word| reason.starts_with(word));
     (barred || (later && reason == "BeginTime")).then_some(Unranked::NotEligible(reason))
 }

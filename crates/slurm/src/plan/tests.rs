@@ -28,6 +28,7 @@ fn plan(policy: &str, depth: usize, accounts: bool, ended: &[FinishedJob]) -> Pl
         partitions: &partitions.partitions,
         accounts: accounts.as_ref(),
         queue: &queue,
+        qos: &[],
         ended,
         configuration: None,
     };
@@ -134,6 +135,7 @@ fn penalties_count_gpus_speed_and_the_partition_s_price() {
         partitions: &partitions.partitions,
         accounts: None,
         queue: &queue,
+        qos: &[],
         ended: &ended,
         configuration: None,
     };
@@ -156,4 +158,47 @@ fn penalties_count_gpus_speed_and_the_partition_s_price() {
         assert!((key(user) / key("ann") - times).abs() < 1e-9, "{user}: {}", key(user) / key("ann"));
     }
     assert_eq!(plan.places.iter().map(|p| p.job).collect::<Vec<_>>(), [0, 1, 2, 3]);
+}
+
+#[test]
+fn priorities_have_the_factors_of_qos_nodes_associations_and_nice() {
+    let (nodes, partitions) = (Nodes::parse(NODES).unwrap(), Partitions::parse(PARTITIONS).unwrap());
+    let header = "JOBID|USER|ACCOUNT|PARTITION|QOS|STATE|REASON|SUBMIT_TIME|ELIGIBLE_TIME|TIME_LIMIT|PRIORITY|NICE|NODES|TRES_ALLOC";
+    let text = "1|ann|art|main|normal|PENDING|Priority|100|100|1:00:00|5|0|2|cpu=2,mem=1000M,node=2\n\
+        2|bob|art|main|urgent|PENDING|Priority|110|110|1:00:00|5|7|1|cpu=4,mem=1000M,node=1\n\
+        3|cid|lab|main|normal|PENDING|JobArrayTaskLimit|110|110|1:00:00|5|0|1|cpu=4,mem=1000M,node=1\n";
+    let queue = Queue::parse(&format!("{header}\n{text}")).unwrap();
+    let qos = crate::parse_qos("Name|Priority\nnormal|30\nurgent|60\nnever|120\n").unwrap();
+    let accounts = "Account|ParentName|User|Share|Priority\nroot|||1|\nart|root||1|10\nart||ann|1|\nart||bob|1|5\nlab|root||1|\nlab||cid|1|20\n";
+    let accounts = Accounts::parse(accounts).unwrap();
+    let keys = |setting: &str| {
+        let configuration = format!("PriorityType=priority/multifactor\n{setting}=1000\n");
+        let configuration = Configuration::parse(&configuration).unwrap();
+        let site = SiteSnapshot {
+            nodes: &nodes.nodes,
+            partitions: &partitions.partitions,
+            accounts: Some(&accounts),
+            queue: &queue,
+            qos: &qos,
+            ended: &[],
+            configuration: Some(&configuration),
+        };
+        let options = PlanOptions {
+            registry: Registry::built_in(),
+            policy: "multifactor".into(),
+            settings: PolicySettings::default(),
+            decay: Some(Decay::from_half_life(Span::from_secs(1000)).unwrap()),
+            prices: BTreeMap::new(),
+            speed_feature: None,
+            depth: 9,
+        };
+        let plan = Plan::new(&site, &options, Time::from_secs(1000)).unwrap();
+        assert_eq!(plan.unranked, [(2, Unranked::NotEligible("JobArrayTaskLimit".into()))], "its array's throttle");
+        let key = |job: usize| plan.places.iter().find(|place| place.job == job).unwrap().standing.key;
+        [key(0), key(1)]
+    };
+    assert_eq!(keys("PriorityWeightQOS"), [-250.0, -493.0]);
+    // Two of two nodes and 2 of 32 processors; one node and 4 processors.
+    assert_eq!(keys("PriorityWeightJobSize"), [-531.0, -305.0]);
+    assert_eq!(keys("PriorityWeightAssoc"), [-500.0, -243.0]);
 }

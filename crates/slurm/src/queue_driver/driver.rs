@@ -21,6 +21,7 @@ use crate::plan::{Plan, PlanError, PlanOptions, SiteSnapshot};
 use crate::priorities::Priorities;
 use crate::queue::{Job, Queue};
 use crate::run_commands::{CommandError, Commands, FailureKind, beginning};
+use crate::site_files::Qos;
 
 /// Options of a [`Driver`].
 #[derive(Clone, Debug)]
@@ -118,6 +119,7 @@ pub struct Driver<'a> {
     running: HashMap<u64, FinishedJob>,
     partitions: Vec<Partition>,
     accounts: Option<Accounts>,
+    qos: Vec<Qos>,
     /// The time at which partitions and accounts were read.
     settings_read: Option<Time>,
     /// Jobs whose priority was set by an administrator.
@@ -179,6 +181,7 @@ impl<'a> Driver<'a> {
             running: HashMap::new(),
             partitions: Vec::new(),
             accounts: None,
+            qos: Vec::new(),
             settings_read: None,
             pinned: HashSet::new(),
             accepted: HashSet::new(),
@@ -212,6 +215,7 @@ impl<'a> Driver<'a> {
             partitions: &self.partitions,
             accounts: self.accounts.as_ref(),
             queue: &queue,
+            qos: &self.qos,
             ended: &self.finished,
             configuration: self.options.configuration.as_ref(),
         };
@@ -408,6 +412,10 @@ impl<'a> Driver<'a> {
         // Without accounting all users have equal shares; known accounts are kept.
         if let Ok(accounts) = Accounts::read(self.commands, self.options.cluster.as_deref()) {
             self.accounts = Some(accounts).filter(|a| !a.associations.is_empty());
+        }
+        let has_qos_factor = self.options.configuration.as_ref().is_some_and(Configuration::has_qos_factor);
+        if has_qos_factor && let Ok(qos) = Qos::read(self.commands) {
+            self.qos = qos;
         }
         self.settings_read = Some(now);
         Ok(())

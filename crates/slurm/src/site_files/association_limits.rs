@@ -7,7 +7,7 @@ use evenhand_model::{Cluster, Limit, Queue, ResourceQuantity};
 use super::partition_limits::{amounts, jobs};
 use super::qos::Qos;
 use super::qos_limits::join;
-use crate::associations::{Accounts, Association};
+use crate::associations::{Accounts, Association, AssociationSetting};
 use crate::parse_values::Limit as TimeLimit;
 use crate::partitions::Partition;
 
@@ -23,7 +23,7 @@ pub fn limit_associations(
     accounts: &Accounts,
     partitions: &[Partition],
     qos: &[Qos],
-) -> Vec<(String, String)> {
+) -> Vec<AssociationSetting> {
     let first = SetFirst::new(cluster, partitions, qos);
     let mut rest = Vec::new();
     let mut all = Vec::new();
@@ -45,10 +45,7 @@ pub fn limit_associations(
                     false => set(&mut Limit::new(""), &first.resources, column, value).is_some(),
                 };
             if !is_followed {
-                rest.push((
-                    column.clone(),
-                    format!("{}={value}", association.user.as_ref().unwrap_or(&association.account)),
-                ));
+                rest.push(association.setting(column, value));
             }
         }
         all.extend(found);
@@ -71,6 +68,7 @@ pub fn limit_associations(
         all.extend(found);
     }
     cluster.limits.extend(all);
+    rest.extend(accounts.priorities_of_partitions());
     rest
 }
 
@@ -226,8 +224,9 @@ mod tests {
                 Limit { max_jobs: Some(3), max_wall: hours(1), ..of("bob in optics each", &["bob"], &["optics"]) },
             ]
         );
-        let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
-        assert_eq!(rest, [pair("GrpJobs", "root=9"), pair("MaxTRESMins", "optics=50"), pair("MaxJobs", "bob=1")]);
+        let of =
+            |column: &str, value: &str, line| AssociationSetting { column: column.into(), value: value.into(), line };
+        assert_eq!(rest, [of("GrpJobs", "root=9", 2), of("MaxTRESMins", "optics=50", 4), of("MaxJobs", "bob=1", 7)]);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! Which settings of a site decide when jobs start and are not part of a simulation.
 
+use std::path::Path;
+
 use evenhand_model::PreemptMode;
 
 use super::Position;
 use super::qos::Qos;
 use super::scheduler_settings::PreemptModes;
 use super::slurm_conf::SlurmConf;
+use crate::associations::{Accounts, AssociationSetting};
 
 /// Something that the site has set and a simulation does not follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,17 +17,25 @@ pub struct Unmodelled {
     pub name: String,
     /// Its values, or for which partitions, nodes or associations it is set.
     pub values: Vec<String>,
-    /// Where each value stands, if that is known: `slurm.conf:7:20`; else empty.
+    /// Where each value stands: `slurm.conf:7:20`; an empty text if that is not known, and no texts if it is known of none.
     pub places: Vec<String>,
     /// What a simulation does instead.
     pub instead: &'static str,
+}
+
+impl Unmodelled {
+    fn forget_empty_places(&mut self) {
+        if self.places.iter().all(String::is_empty) {
+            self.places.clear();
+        }
+    }
 }
 
 /// What happens instead of preemption.
 const NO_PREEMPTION: &str = "used only by --scheduler slurm; other schedulers preempt no job";
 
 /// Settings of slurm.conf as a whole, with the values that change nothing, and what happens instead.
-const SETTINGS: [(&str, &[&str], &str); 16] = [
+const SETTINGS: [(&str, &[&str], &str); 17] = [
     (
         "AccountingStorageEnforce",
         &["associations"],
@@ -49,7 +60,12 @@ const SETTINGS: [(&str, &[&str], &str); 16] = [
         &[],
         "used only by --scheduler slurm; under other schedulers priorities change with every event",
     ),
-    ("PriorityWeightAssoc", &["0"], "the factor is 0 for every job: no file states a priority of associations"),
+    (
+        "PrioritySiteFactorPlugin",
+        &["site_factor/none"],
+        "every job has the site factor 0: what the plugin adds to priorities is not known",
+    ),
+    ("PriorityUsageResetPeriod", &["NONE"], "past use decays by its half-life and is never cleared"),
     (
         "SchedulerParameters",
         &[],
@@ -64,7 +80,7 @@ const SETTINGS: [(&str, &[&str], &str); 16] = [
 ];
 
 /// Options of partitions and nodes, with the values that change nothing.
-const OPTIONS: [(&str, &[&str], &str); 25] = [
+const OPTIONS: [(&str, &[&str], &str); 26] = [
     ("PartitionName AllowAccounts", &["ALL"], "every account may use it"),
     ("PartitionName AllowGroups", &["ALL"], "every user may use it"),
     ("PartitionName AllowQos", &["ALL"], "every QOS may use it"),
@@ -90,6 +106,11 @@ const OPTIONS: [(&str, &[&str], &str); 25] = [
     ("PartitionName ReqResv", &["NO"], "no reservation is needed"),
     ("PartitionName RootOnly", &["NO"], "every user may use it"),
     ("PartitionName State", &["UP"], "it takes jobs"),
+    (
+        "PartitionName TRESBillingWeights",
+        &[],
+        "the policy site charges processors; --billing has other weights for the policy multifactor",
+    ),
     ("NodeName CoreSpecCount", &["0"], "all processors are for jobs"),
     ("NodeName CpuSpecList", &[], "all processors are for jobs"),
     (
@@ -100,28 +121,75 @@ const OPTIONS: [(&str, &[&str], &str); 25] = [
     ("DownNodes", &[], "its nodes take jobs"),
 ];
 
+/// Flags of PriorityFlags, and what happens instead.
+const PRIORITY_FLAGS: [(&str, &str); 5] = [
+    ("ACCRUE_ALWAYS", "a job's age counts from when it became eligible; from its submission with --release submit"),
+    ("CALCULATE_RUNNING", "a running job keeps the priority with which it started"),
+    ("INCR_ONLY", "priorities also fall"),
+    ("MAX_TRES", "the policy site charges processors; --billing has other weights for the policy multifactor"),
+    ("MAX_TRES_GRES", "the policy site charges processors; --billing has other weights for the policy multifactor"),
+];
+
+/// Resources that PriorityWeightTRES can name and a workload can have.
+const TRES: [&str; 3] = ["cpu", "mem", "gres/gpu"];
+
+/// The files whose texts were read, for places.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TextFiles<'a> {
+    /// That of the qualities of service.
+    pub qos: Option<&'a Path>,
+    /// That of the associations.
+    pub associations: Option<&'a Path>,
+}
+
+impl TextFiles<'_> {
+    fn place(file: Option<&Path>, line: usize) -> String {
+        file.filter(|_| line > 0).map_or(String::new(), |file| format!("{}:{line}", file.display()))
+    }
+}
+
 /// Columns of a QOS or an association that do not decide when a job starts, or have no effect without such a column.
 const QOS_WITHOUT_EFFECT: [&str; 4] = ["Description", "ID", "PreemptExemptTime", "GraceTime"];
 
 /// Lists what the site has set that decides when jobs start and that a simulation on the folder's files does not follow.
 ///
-/// `limits` are those of associations, by option.
-pub fn unmodelled_settings(conf: Option<&SlurmConf>, qos: &[Qos], limits: &[(String, String)]) -> Vec<Unmodelled> {
-    let mut found = Vec::new();
+/// `limits` are those of associations.
+pub fn unmodelled_settings(
+    conf: Option<&SlurmConf>,
+    qos: &[Qos],
+    limits: &[AssociationSetting],
+    files: TextFiles<'_>,
+) -> Vec<Unmodelled> {
+    let mut found: Vec<Unmodelled> = Vec::new();
+    let place_of = |name: &str| {
+        let place = conf.and_then(|c| c.places.get(&name.to_ascii_lowercase()));
+        place.map_or(String::new(), Position::to_string)
+    };
     for (name, neutral, instead) in SETTINGS {
         let value = conf.and_then(|c| c.configuration.get(name));
         if let Some(value) = value.filter(|v| !is_neutral(v, neutral)) {
             found.push(Unmodelled {
                 name: name.to_string(),
                 values: vec![value.to_string()],
-                places: Vec::new(),
+                places: vec![place_of(name)],
                 instead,
             });
         }
     }
     let flags = conf.and_then(|c| c.configuration.get("PriorityFlags")).unwrap_or_default();
-    for flag in flags.split(',').map(str::trim).filter(|flag| flag.to_ascii_uppercase().starts_with("NO_NORMAL_")) {
-        add(&mut found, "PriorityFlags".into(), flag.to_string(), "factors of the priority are divided by the highest");
+    for flag in flags.split(',').map(str::trim) {
+        if let Some((_, instead)) = PRIORITY_FLAGS.iter().find(|(name, _)| name.eq_ignore_ascii_case(flag)) {
+            add(&mut found, "PriorityFlags".into(), flag.to_string(), place_of("PriorityFlags"), instead);
+        }
+    }
+    let weights = conf.and_then(|c| c.configuration.get("PriorityWeightTRES")).unwrap_or_default();
+    for weight in weights.split(',').filter(|weight| !weight.is_empty()) {
+        let name = weight.split('=').next().unwrap_or_default().trim();
+        if !TRES.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            let place = place_of("PriorityWeightTRES");
+            let instead = "it adds nothing to priorities";
+            add(&mut found, "PriorityWeightTRES".into(), weight.to_string(), place, instead);
+        }
     }
     for (option, values) in conf.iter().flat_map(|c| &c.options) {
         let Some((name, neutral, instead)) = OPTIONS.iter().find(|(name, _, _)| name.eq_ignore_ascii_case(option))
@@ -136,13 +204,13 @@ pub fn unmodelled_settings(conf: Option<&SlurmConf>, qos: &[Qos], limits: &[(Str
             !is_neutral(value, neutral) && !is_known(value)
         };
         let places = conf.and_then(|c| c.option_places.get(option));
-        let place = |at: usize| places.and_then(|places| places.get(at)).map(Position::to_string);
+        let place = |at: usize| places.and_then(|places| places.get(at)).map_or(String::new(), Position::to_string);
         let set: Vec<(usize, &String)> = values.iter().enumerate().filter(|(_, value)| set(value)).collect();
         if !set.is_empty() {
             found.push(Unmodelled {
                 name: name.to_string(),
                 values: set.iter().map(|(_, value)| (*value).clone()).collect(),
-                places: set.iter().filter_map(|(at, _)| place(*at)).collect(),
+                places: set.iter().map(|(at, _)| place(*at)).collect(),
                 instead,
             });
         }
@@ -150,12 +218,40 @@ pub fn unmodelled_settings(conf: Option<&SlurmConf>, qos: &[Qos], limits: &[(Str
     for one in qos {
         for (column, value) in &one.settings {
             if !QOS_WITHOUT_EFFECT.iter().any(|c| c.eq_ignore_ascii_case(column)) {
-                add(&mut found, format!("QOS {column}"), format!("{}={value}", one.name), "it limits no job");
+                let place = TextFiles::place(files.qos, one.line);
+                add(&mut found, format!("QOS {column}"), format!("{}={value}", one.name), place, "it limits no job");
             }
         }
     }
-    for (option, value) in limits {
-        add(&mut found, format!("association {option}"), value.clone(), "it limits no job");
+    for AssociationSetting { column, value, line } in limits {
+        let instead = match column.eq_ignore_ascii_case("Priority") {
+            true => "the priority of the user's first association in the account counts in every partition",
+            false => "it limits no job",
+        };
+        let place = TextFiles::place(files.associations, *line);
+        add(&mut found, format!("association {column}"), value.clone(), place, instead);
+    }
+    found.iter_mut().for_each(Unmodelled::forget_empty_places);
+    found
+}
+
+/// Returns the weights of the priority whose factor is 0 for every job, since no text has priorities of associations or QOS.
+pub fn weights_without_priorities(conf: &SlurmConf, accounts: Option<&Accounts>, qos: &[Qos]) -> Vec<Unmodelled> {
+    let has_qos = qos.iter().any(|one| one.settings.iter().any(|(column, _)| column.eq_ignore_ascii_case("Priority")));
+    let kinds = [
+        (
+            "PriorityWeightAssoc",
+            accounts.is_some_and(|accounts| !accounts.priorities().is_empty()),
+            "the factor is 0 for every job: no association of --assoc or --sacctmgr-dump has a Priority",
+        ),
+        ("PriorityWeightQOS", has_qos, "the factor is 0 for every job: no QOS of --qos has a Priority"),
+    ];
+    let mut found = Vec::new();
+    for (name, is_known, instead) in kinds {
+        if let Some(weight) = conf.configuration.get(name).filter(|weight| !is_known && *weight != "0") {
+            let place = conf.places.get(&name.to_ascii_lowercase()).map_or(String::new(), Position::to_string);
+            add(&mut found, name.into(), weight.to_string(), place, instead);
+        }
     }
     found
 }
@@ -165,38 +261,51 @@ pub fn unmodelled_settings(conf: Option<&SlurmConf>, qos: &[Qos], limits: &[(Str
 /// With GANG the select plugin puts a job on processors of jobs of lower tiers, whatever their mode (`_job_test` of
 /// select/cons_tres passes its first test only then), and the gang scheduler requeues or cancels these when the job has started
 /// (`_preempt_job_dequeue` of gang.c). Without GANG they end first.
-pub fn gang_with_other_modes(conf: &SlurmConf, qos: &[Qos]) -> Option<Unmodelled> {
+pub fn gang_with_other_modes(conf: &SlurmConf, qos: &[Qos], files: TextFiles<'_>) -> Option<Unmodelled> {
     let own = PreemptModes::read(conf.configuration.get("PreemptMode")?);
     if !own.gang {
         return None;
     }
     let ends = |value: &str| matches!(PreemptModes::read(value).mode, Some(PreemptMode::Cancel | PreemptMode::Requeue));
     let is_mode = |name: &str| name.eq_ignore_ascii_case("PreemptMode");
-    let mut values = Vec::new();
+    let mut values: Vec<(String, String)> = Vec::new();
     if matches!(own.mode, Some(PreemptMode::Cancel | PreemptMode::Requeue)) {
-        values.extend(conf.configuration.get("PreemptMode").map(str::to_string));
+        let place = conf.places.get("preemptmode").map_or(String::new(), Position::to_string);
+        values.extend(conf.configuration.get("PreemptMode").map(|value| (value.to_string(), place)));
     }
     let of_partitions =
         conf.options.iter().filter(|(option, _)| option.eq_ignore_ascii_case("PartitionName PreemptMode"));
-    let of_partitions = of_partitions.flat_map(|(_, values)| values);
-    values.extend(of_partitions.filter(|value| ends(value.rsplit('=').next().unwrap_or_default())).cloned());
+    for (option, of_partition) in of_partitions {
+        let places = conf.option_places.get(option);
+        let place = |at: usize| places.and_then(|places| places.get(at)).map_or(String::new(), Position::to_string);
+        let all = of_partition.iter().enumerate();
+        let all = all.filter(|(_, value)| ends(value.rsplit('=').next().unwrap_or_default()));
+        values.extend(all.map(|(at, value)| (value.clone(), place(at))));
+    }
     for one in qos {
         let modes = one.settings.iter().filter(|(column, value)| is_mode(column) && ends(value));
-        values.extend(modes.map(|(_, value)| format!("QOS {}={value}", one.name)));
+        let place = TextFiles::place(files.qos, one.line);
+        values.extend(modes.map(|(_, value)| (format!("QOS {}={value}", one.name), place.clone())));
     }
-    (!values.is_empty()).then(|| Unmodelled {
+    let (values, places): (Vec<String>, Vec<String>) = values.into_iter().unzip();
+    let mut found = (!values.is_empty()).then(|| Unmodelled {
         name: "PreemptMode GANG with REQUEUE or CANCEL".into(),
         values,
-        places: Vec::new(),
+        places,
         instead: "such jobs end before the job for which they make way starts; with GANG Slurm starts it at once on their \
                   processors, if memory is free, and ends them then",
-    })
+    });
+    found.iter_mut().for_each(Unmodelled::forget_empty_places);
+    found
 }
 
-fn add(found: &mut Vec<Unmodelled>, name: String, value: String, instead: &'static str) {
-    match found.iter_mut().find(|f| f.name == name) {
-        Some(same) => same.values.push(value),
-        None => found.push(Unmodelled { name, values: vec![value], places: Vec::new(), instead }),
+fn add(found: &mut Vec<Unmodelled>, name: String, value: String, place: String, instead: &'static str) {
+    match found.iter_mut().find(|f| f.name == name && f.instead == instead) {
+        Some(same) => {
+            same.values.push(value);
+            same.places.push(place);
+        }
+        None => found.push(Unmodelled { name, values: vec![value], places: vec![place], instead }),
     }
 }
 
@@ -216,7 +325,7 @@ mod tests {
             let mut conf = SlurmConf { configuration, ..SlurmConf::default() };
             conf.options.insert("PartitionName PreemptMode".into(), vec![format!("low={partition}")]);
             let qos = parse_qos(&format!("Name|PreemptMode\nnormal|{qos}\n")).unwrap();
-            gang_with_other_modes(&conf, &qos).map(|found| found.values)
+            gang_with_other_modes(&conf, &qos, TextFiles::default()).map(|found| found.values)
         };
         let listed = |value: &str| Some(vec![value.to_string()]);
         assert_eq!(found("GANG,REQUEUE", "OFF", "cluster"), listed("GANG,REQUEUE"));
@@ -229,7 +338,8 @@ mod tests {
     #[test]
     fn what_decides_starts_and_is_not_followed_is_listed_by_name() {
         let mut conf = SlurmConf::default();
-        let text = "SchedulerParameters=bf_interval=10\nPreemptType=preempt/none\nPriorityFlags=MAX_TRES,NO_NORMAL_QOS\nKillWait=30\nSelectType=select/linear\n";
+        let text = "SchedulerParameters=bf_interval=10\nPreemptType=preempt/none\nPriorityFlags=INCR_ONLY,NO_NORMAL_QOS\nPriorityWeightTRES=CPU=5,node=7\nPriorityWeightAssoc=9\n\
+            PriorityWeightQOS=0\nPrioritySiteFactorPlugin=site_factor/lab\nKillWait=30\nSelectType=select/linear\n";
         conf.configuration = crate::Configuration::parse(text).unwrap();
         let all = |values: &[&str]| values.iter().map(|v| v.to_string()).collect::<Vec<_>>();
         conf.options.insert("PartitionName allowaccounts".into(), all(&["main=ALL", "gpu=physics"]));
@@ -238,26 +348,48 @@ mod tests {
         conf.options.insert("PartitionName RootOnly".into(), all(&["main=NO", "admin=YES"]));
         conf.options.insert("PartitionName Hidden".into(), all(&["admin=YES"]));
         let at = |line| Position { file: "slurm.conf".into(), line, column: 9 };
+        for (name, line) in [("priorityflags", 7), ("prioritysitefactorplugin", 8), ("priorityweightassoc", 9)] {
+            conf.places.insert(name.into(), at(line));
+        }
         conf.option_places.insert("PartitionName RootOnly".into(), vec![at(4), at(5)]);
         let qos = parse_qos("Name|MaxTRESPU|Description|\nnormal|cpu=4|x|\n").unwrap();
-        let limits = [("GrpJobs".to_string(), "physics=3".to_string())];
-        let found = unmodelled_settings(Some(&conf), &qos, &limits);
+        let limit =
+            |column: &str, value: &str| AssociationSetting { column: column.into(), value: value.into(), line: 3 };
+        let limits = [limit("GrpJobs", "physics=3"), limit("Priority", "ann=3 in gpu")];
+        let files = TextFiles { qos: Some(Path::new("qos.txt")), associations: Some(Path::new("assoc.txt")) };
+        let found = unmodelled_settings(Some(&conf), &qos, &limits, files);
         let shown: Vec<(&str, &[String])> = found.iter().map(|u| (u.name.as_str(), u.values.as_slice())).collect();
         assert_eq!(
             shown,
             [
+                ("PrioritySiteFactorPlugin", &all(&["site_factor/lab"])[..]),
                 ("SchedulerParameters", &all(&["bf_interval=10"])[..]),
                 ("SelectType", &all(&["select/linear"])[..]),
-                ("PriorityFlags", &all(&["NO_NORMAL_QOS"])[..]),
+                ("PriorityFlags", &all(&["INCR_ONLY"])[..]),
+                ("PriorityWeightTRES", &all(&["node=7"])[..]),
                 ("NodeName State", &all(&["n2=DRAIN", "c[1-9]=CLOUD"])[..]),
                 ("PartitionName Hidden", &all(&["admin=YES"])[..]),
                 ("PartitionName RootOnly", &all(&["admin=YES"])[..]),
                 ("PartitionName AllowAccounts", &all(&["gpu=physics"])[..]),
                 ("QOS MaxTRESPU", &all(&["normal=cpu=4"])[..]),
                 ("association GrpJobs", &all(&["physics=3"])[..]),
+                ("association Priority", &all(&["ann=3 in gpu"])[..]),
             ]
         );
-        let root_only = found.iter().find(|u| u.name == "PartitionName RootOnly").unwrap();
-        assert_eq!(root_only.places, ["slurm.conf:5:9"]);
+        let places = |name: &str| found.iter().find(|u| u.name == name).unwrap().places.clone();
+        assert_eq!(places("PartitionName RootOnly"), ["slurm.conf:5:9"]);
+        assert_eq!(
+            [places("PriorityFlags"), places("PrioritySiteFactorPlugin")],
+            [["slurm.conf:7:9"], ["slurm.conf:8:9"]]
+        );
+        assert_eq!([places("QOS MaxTRESPU"), places("association Priority")], [["qos.txt:2"], ["assoc.txt:3"]]);
+        assert!(places("SelectType").is_empty());
+        let accounts = |text: &str| Accounts::parse(&format!("Account|User|Share|Priority\n{text}")).unwrap();
+        let weights = |text: &str| {
+            let found = weights_without_priorities(&conf, Some(&accounts(text)), &qos);
+            found.into_iter().map(|one| (one.name, one.places)).collect::<Vec<_>>()
+        };
+        assert_eq!(weights("a||1|\n"), [("PriorityWeightAssoc".to_string(), all(&["slurm.conf:9:9"]))]);
+        assert_eq!(weights("a||1|5\n"), []);
     }
 }

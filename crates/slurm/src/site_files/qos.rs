@@ -24,6 +24,12 @@ const UNSET: [(&str, &str); 4] =
     [("Priority", "0"), ("GraceTime", "00:00:00"), ("PreemptMode", "cluster"), ("UsageFactor", "1.000000")];
 
 impl Qos {
+    /// Returns what it adds to the priority of its jobs.
+    pub fn priority(&self) -> u32 {
+        let value = self.settings.iter().find(|(column, _)| column.eq_ignore_ascii_case("Priority"));
+        value.and_then(|(_, value)| number(value)).map_or(0, |n| u32::try_from(n).unwrap_or(u32::MAX))
+    }
+
     /// Returns the command that prints the qualities of service.
     pub fn call() -> Call {
         Call::new("sacctmgr", ["--parsable2", "show", "qos"].map(String::from))

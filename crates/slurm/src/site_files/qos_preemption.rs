@@ -4,7 +4,7 @@ use evenhand_model::{Cluster, QualityOfService, preempted_by_themselves};
 
 use super::qos::Qos;
 use super::scheduler_settings::PreemptModes;
-use crate::parse_values::{Limit, number};
+use crate::parse_values::Limit;
 
 /// Columns that say what is preempted, and how, and what a job's priority has of its QOS.
 const COLUMNS: [&str; 5] = ["Priority", "Preempt", "PreemptMode", "PreemptExemptTime", "GraceTime"];
@@ -31,9 +31,7 @@ pub fn priorities_and_preemption_of_qos(cluster: &mut Cluster, all: &[Qos], mut 
         let modes = of(qos, "PreemptMode").map(|value| PreemptModes::read(&value)).unwrap_or_default();
         cluster.qos.push(QualityOfService {
             name: qos.name.clone(),
-            priority: of(qos, "Priority")
-                .and_then(|value| number(&value))
-                .map_or(0, |n| n.min(u64::from(u32::MAX)) as u32),
+            priority: qos.priority(),
             preempts: names.split(',').filter_map(named).map(|other| other.name.clone()).collect(),
             preempts_within: modes.within,
             preempt_mode: modes.mode,

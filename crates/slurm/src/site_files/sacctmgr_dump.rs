@@ -1,6 +1,6 @@
 //! The file that `sacctmgr dump CLUSTER` writes.
 
-use crate::associations::{Accounts, Association, RawShares};
+use crate::associations::{Accounts, Association, RawShares, whole};
 use crate::error::{TextError, quoted};
 
 const SOURCE: &str = "sacctmgr dump";
@@ -15,8 +15,17 @@ pub struct Dump {
 }
 
 /// Options that a simulation has no use for, or that say again what a line's place says.
-const WITHOUT_EFFECT: [&str; 7] =
-    ["Description", "Organization", "DefaultAccount", "DefaultWCKey", "AdminLevel", "Coordinator", "Fairshare"];
+const WITHOUT_EFFECT: [&str; 9] = [
+    "Description",
+    "Organization",
+    "DefaultAccount",
+    "DefaultQOS",
+    "DefaultWCKey",
+    "AdminLevel",
+    "Coordinator",
+    "Fairshare",
+    "QOS",
+];
 
 /// Parses a dump: lines such as `Cluster - 'lab':Fairshare=1`, `Parent - 'root'`, `Account - 'physics':Fairshare=10`
 /// and `User - 'ann':DefaultAccount='physics':Fairshare=2`, in which a `Parent` line names the account of the lines
@@ -28,15 +37,15 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
     let mut dump = Dump::default();
     let mut parent: Option<String> = None;
     let mut known: Vec<String> = vec!["root".into()];
-    for (at, whole) in text.lines().enumerate() {
-        let line = whole.trim();
+    for (at, full) in text.lines().enumerate() {
+        let line = full.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         let error = |part: &str, expected: &str| TextError {
             source_name: SOURCE,
             line: at + 1,
-            column: whole.find(part).unwrap_or(0) + 1,
+            column: full.find(part).unwrap_or(0) + 1,
             found: quoted(part),
             expected: expected.into(),
         };
@@ -46,6 +55,7 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
             return Err(error(line, "a line such as Account - 'physics':Fairshare=10"));
         };
         let mut shares = RawShares::Number(1);
+        let mut priority = None;
         let mut limits: Vec<(String, String)> = Vec::new();
         for part in &parts[1..] {
             let Some((option, value)) = part.split_once('=') else {
@@ -54,12 +64,29 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
             if option.eq_ignore_ascii_case("Fairshare") || option.eq_ignore_ascii_case("Shares") {
                 let parsed = RawShares::parse(unquoted(value));
                 shares = parsed.ok_or_else(|| error(value, "shares, or parent"))?;
+            } else if option.eq_ignore_ascii_case("Priority") {
+                priority = Some(whole(unquoted(value)).ok_or_else(|| error(value, "a whole number"))?);
             } else if !WITHOUT_EFFECT.iter().any(|known| known.eq_ignore_ascii_case(option)) {
                 limits.push((option.to_string(), unquoted(value).to_string()));
             }
         }
         match kind {
-            "Cluster" => dump.cluster = Some(name.to_string()),
+            "Cluster" => {
+                dump.cluster = Some(name.to_string());
+                // What is set for the root.
+                if priority.is_some() || !limits.is_empty() {
+                    dump.accounts.associations.push(Association {
+                        account: "root".into(),
+                        parent: None,
+                        user: None,
+                        partition: None,
+                        shares,
+                        priority,
+                        limits,
+                        line: at + 1,
+                    });
+                }
+            }
             "Parent" if !known.iter().any(|account| account == name) => {
                 return Err(error(name, "an account that a line before this one defines"));
             }
@@ -72,7 +99,9 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
                     user: None,
                     partition: None,
                     shares,
+                    priority,
                     limits,
+                    line: at + 1,
                 });
             }
             "User" => {
@@ -86,7 +115,9 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
                     user: Some(name.to_string()),
                     partition: partition.map(|p| unquoted(p).to_string()),
                     shares,
+                    priority,
                     limits,
+                    line: at + 1,
                 });
             }
             _ => return Err(error(kind, "Cluster, Parent, Account or User")),
@@ -112,6 +143,7 @@ fn unquoted(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::AssociationSetting;
     use proptest::prelude::*;
 
     const DUMP: &str = "# To edit this file\nCluster - 'lab':Fairshare=1:QOS='normal'\nParent - 'root'\n\
@@ -133,9 +165,24 @@ mod tests {
         assert_eq!(users[1], ("ann", "physics", RawShares::Number(3)));
         assert_eq!(users[2], ("bob", "optics", RawShares::Number(1)));
         assert_eq!(dump.accounts.associations[4].partition.as_deref(), Some("gpu"));
-        let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
-        let limits = [pair("GrpTRES", "physics=cpu=100"), pair("MaxJobs", "ann=5"), pair("Partition", "bob=gpu")];
+        let of =
+            |column: &str, value: &str, line| AssociationSetting { column: column.into(), value: value.into(), line };
+        let limits = [of("GrpTRES", "physics=cpu=100", 5), of("MaxJobs", "ann=5", 8), of("Partition", "bob=gpu", 10)];
         assert_eq!(dump.accounts.limits(), limits);
+    }
+
+    #[test]
+    fn the_line_of_the_cluster_is_that_of_the_root() {
+        let text = "Cluster - 'lab':Fairshare=1:QOS='normal':GrpJobs=9:Priority=4\nParent - 'root'\nAccount - 'art'\n\
+            Account - 'lab':Priority=40\nParent - 'lab'\nUser - 'ann':Priority=7\n";
+        let accounts = parse_dump(text).unwrap().accounts;
+        let priorities = accounts.priorities();
+        let found: Vec<(&str, Option<&str>, u32)> =
+            priorities.iter().map(|p| (p.account.as_str(), p.user.as_deref(), p.priority)).collect();
+        assert_eq!(found, [("root", None, 4), ("art", None, 4), ("lab", None, 40), ("lab", Some("ann"), 7)]);
+        assert_eq!(accounts.limits()[0].value, "root=9");
+        let error = parse_dump("Account - 'a':Priority=high\n").unwrap_err().to_string();
+        assert_eq!(error, "sacctmgr dump:1:24: found \"high\", expected a whole number");
     }
 
     #[test]

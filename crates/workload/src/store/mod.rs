@@ -77,6 +77,7 @@ mod name {
     pub(super) fn is_resource(name: &str, format: u32) -> bool {
         let is_new = || name == ELIGIBLE || Detail::ALL.iter().any(|detail| detail.name() == name);
         let since = match name {
+            _ if name == Detail::Nice.name() => 7,
             _ if name == Detail::Array.name() => 6,
             _ if name == Detail::Licences.name() => 5,
             _ => 3,
@@ -93,7 +94,7 @@ mod name {
 
 /// The version of the format that is written; all versions up to it are read.
 #[cfg(feature = "formats")]
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 
 /// The keys of the metadata of a file.
 #[cfg(feature = "formats")]

@@ -425,6 +425,19 @@ fn jobs_keep_the_ids_of_their_logs() {
         Some("7%2")
     );
     assert_eq!(read(Format::Auto, SACCT_JSON).workload.detail(Detail::Array, 0), None);
+    let nice = |nice: &str| {
+        let job = format!("\"job_id\": 8, \"nice\": {nice},");
+        read(Format::Auto, &SACCT_JSON.replace("\"job_id\": 8,", &job))
+            .workload
+            .detail(Detail::Nice, 0)
+            .map(str::to_string)
+    };
+    let values =
+        ["100", "-50", "4294967246", r#"{"set": true, "infinite": false, "number": 7}"#, "0", "null"].map(nice);
+    assert_eq!(
+        values.each_ref().map(|nice| nice.as_deref()),
+        [Some("100"), Some("-50"), Some("-50"), Some("7"), None, None]
+    );
     assert_eq!(ids(SQUEUE_JSON)[0], "1");
     assert!(ids(EVENTS).is_empty(), "events of the simulator have no ids");
 }

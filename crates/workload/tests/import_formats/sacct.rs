@@ -113,7 +113,7 @@ fn licences_are_those_of_their_column_or_of_tres() {
 }
 
 #[test]
-fn arrays_are_those_of_job_ids_with_the_throttle_of_the_submission() {
+fn arrays_are_those_of_job_ids_with_the_throttle_of_the_submission_which_has_nice_values_too() {
     let header = "JobID|JobIDRaw|User|State|Submit|Start|End|AllocTRES|SubmitLine\n";
     let row = |id: &str, raw: u32, line: &str| {
         let times = "1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:01:20";
@@ -123,11 +123,13 @@ fn arrays_are_those_of_job_ids_with_the_throttle_of_the_submission() {
         header.to_string(),
         row("100_0", 101, "sbatch --array=0-9%3 run.sh"),
         row("200_7", 201, "sbatch -a 7 run.sh"),
-        row("300", 300, "sbatch run.sh --array=0-9%3"),
+        row("300", 300, "sbatch --nice run.sh --array=0-9%3"),
     ];
     let found = read(Format::Sacct, &text.concat()).workload;
     let arrays: Vec<Option<&str>> = (0..3).map(|row| found.detail(Detail::Array, row)).collect();
     assert_eq!(arrays, [Some("100%3"), Some("200"), None]);
+    let nice: Vec<Option<&str>> = (0..3).map(|row| found.detail(Detail::Nice, row)).collect();
+    assert_eq!(nice, [None, None, Some("100")]);
 }
 
 #[test]

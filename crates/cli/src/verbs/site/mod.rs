@@ -10,10 +10,10 @@ use evenhand_policies::SITE_RULE;
 use evenhand_policies::multifactor::Settings;
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos,
-    SIMULATED_SETTINGS, SiteFileError, SlurmConf, TextError, Unmodelled, cluster, expand_hostlist,
+    SIMULATED_SETTINGS, SiteFileError, SlurmConf, TextError, TextFiles, Unmodelled, cluster, expand_hostlist,
     gang_with_other_modes, inconsistent_qos, licences_of_conf, limit_associations, limit_jobs_of_qos, limit_partitions,
     parse_dump, parse_qos, priorities_and_preemption_of_qos, read_slurm_conf, scheduler_settings,
-    simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
+    simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings, weights_without_priorities,
 };
 use evenhand_study::{accounts_text, cluster_text};
 use serde::Serialize;
@@ -112,7 +112,7 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     if let Some(accounts) = accounts {
         let users = user_shares(accounts, |_, _| true, console);
         written.push(file(ACCOUNTS));
-        write_file(&file(ACCOUNTS), &accounts_text(&accounts.accounts(), &users))?;
+        write_file(&file(ACCOUNTS), &accounts_text(&accounts.accounts(), &users, &accounts.priorities()))?;
     }
     if let Some(settings) = &settings {
         written.push(file(POLICY_SETTINGS));
@@ -123,8 +123,13 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         write_file(&file(SLURM_CONF), &simulated_settings_text(conf, &site.partitions))?;
     }
     let moved = move_old_files_aside(&args.output, &written, console)?;
-    let mut unmodelled = unmodelled_settings(site.conf.as_ref(), &qos, &limits.unwrap_or_default());
-    unmodelled.extend(site.conf.as_ref().and_then(|conf| gang_with_other_modes(conf, &site.qos)));
+    let files =
+        TextFiles { qos: args.qos.as_deref(), associations: args.assoc.as_deref().or(args.sacctmgr_dump.as_deref()) };
+    let mut unmodelled = unmodelled_settings(site.conf.as_ref(), &qos, &limits.unwrap_or_default(), files);
+    if let Some(conf) = &site.conf {
+        unmodelled.extend(weights_without_priorities(conf, site.accounts.as_ref(), &site.qos));
+        unmodelled.extend(gang_with_other_modes(conf, &site.qos, files));
+    }
     let partitions = described.cluster.queues.len();
     if console.is_json() {
         let not_modelled = unmodelled.iter().map(|u| NotModelled {
@@ -207,7 +212,7 @@ fn move_old_files_aside(
 
 /// What was found and is not followed, on a line.
 pub(crate) fn line(one: &Unmodelled) -> String {
-    let shown = |(at, value): (usize, &String)| match one.places.get(at) {
+    let shown = |(at, value): (usize, &String)| match one.places.get(at).filter(|place| !place.is_empty()) {
         Some(place) => format!("{value} ({place})"),
         None => value.clone(),
     };
@@ -335,7 +340,10 @@ fn parse_associations(text: &str, console: &Console) -> Result<Accounts, TextErr
     // Lines end with a separator in sacctmgr -p.
     let end = if first.ends_with('|') && first.split('|').count() > header.len() { "|" } else { "" };
     let with_header = format!("{}{end}\n{text}", header.join("|"));
-    Accounts::parse(&with_header).map_err(|error| TextError { line: error.line.saturating_sub(1).max(1), ..error })
+    let mut accounts = Accounts::parse(&with_header)
+        .map_err(|error| TextError { line: error.line.saturating_sub(1).max(1), ..error })?;
+    accounts.associations.iter_mut().for_each(|association| association.line -= 1);
+    Ok(accounts)
 }
 
 fn file_failure(error: SiteFileError) -> Failure {

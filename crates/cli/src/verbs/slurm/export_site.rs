@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use evenhand_model::{Cluster, Rational, Workload, parse_licences};
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partition, Partitions, Qos, RawShares,
-    ReadError, Unmodelled, Window, cluster, limit_associations, limit_jobs_of_qos, limit_partitions,
+    ReadError, TextFiles, Unmodelled, Window, cluster, limit_associations, limit_jobs_of_qos, limit_partitions,
     priorities_and_preemption_of_qos, unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
@@ -117,7 +117,7 @@ fn follow_limits(
     let rest = limit_jobs_of_qos(cluster, partitions, &qos, rest);
     let rest = priorities_and_preemption_of_qos(cluster, &qos, rest);
     let limits = accounts.map(|accounts| limit_associations(cluster, accounts, partitions, &qos)).unwrap_or_default();
-    Ok(unmodelled_settings(None, &rest, &limits))
+    Ok(unmodelled_settings(None, &rest, &limits, TextFiles::default()))
 }
 
 /// Describes whose jobs were read.
@@ -169,7 +169,7 @@ fn write_accounts(
     }
     let users = user_shares(accounts, |user, account| associations.contains(&(user, account)), console);
     let path = folder.join("accounts.toml");
-    write_file(&path, &accounts_text(&accounts.accounts(), &users))?;
+    write_file(&path, &accounts_text(&accounts.accounts(), &users, &accounts.priorities()))?;
     Ok(path)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use evenhand_model::{Nano, Time};
 use evenhand_policies::Registry;
 use evenhand_slurm::{
-    Accounts, Configuration, FinishedJob, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, PlanError, Queue,
+    Accounts, Configuration, FinishedJob, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, PlanError, Qos, Queue,
     SiteSnapshot, Unranked,
 };
 use serde::Serialize;
@@ -84,6 +84,10 @@ pub(super) fn run(args: &PlanArgs, registry: &Registry, console: &Console) -> Re
         let read = FinishedJob::read(slurm, now.saturating_sub(memory), now, true);
         ended = or_note(read, "Without accounting, finished jobs do not count", &mut notes)?;
     }
+    let mut qos = None;
+    if configuration.has_qos_factor() {
+        qos = or_note(Qos::read(slurm), "Without QOS, their factor of the priority is 0", &mut notes)?;
+    }
     notes.iter().for_each(|note| console.note(note));
     let queue = Queue::read(slurm).map_err(read_failure)?;
     let site = SiteSnapshot {
@@ -91,6 +95,7 @@ pub(super) fn run(args: &PlanArgs, registry: &Registry, console: &Console) -> Re
         partitions: &partitions,
         accounts: accounts.as_ref(),
         queue: &queue,
+        qos: qos.as_deref().unwrap_or_default(),
         ended: ended.as_deref().unwrap_or_default(),
         configuration: Some(&configuration),
     };

@@ -115,11 +115,20 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
                 text(&job["licenses"]).filter(|text| parse_licences(text).is_some_and(|all| !all.is_empty()))
             }
             Detail::Array => array(job).map(Cow::Owned),
+            Detail::Nice => nice(job).map(Cow::Owned),
             Detail::Reservation => text(&job["reservation"]["name"]).or_else(|| text(&job["resv_name"])),
             Detail::Outcome => end.and_then(|_| states.iter().find_map(|s| outcome::of_slurm(s))).map(Cow::Borrowed),
         }),
         unfinished: if of_queue { Unfinished::UntilLimit } else { Unfinished::Drop },
     })
+}
+
+/// Returns the nice value of a job of the queue; accounting has none.
+fn nice(job: &Value) -> Option<String> {
+    let nice = job["nice"].as_i64().or_else(|| job["nice"]["number"].as_i64())?;
+    // Unsigned in v0.0.38.
+    let nice = u32::try_from(nice).map_or(nice, |bits| i64::from(bits.cast_signed()));
+    (nice != 0).then(|| nice.to_string())
 }
 
 /// Returns the array of a task, with its throttle: `array.limits.max.running.tasks` of accounting, `array_max_tasks` of the

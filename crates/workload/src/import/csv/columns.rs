@@ -55,7 +55,7 @@ pub(super) enum Field {
 }
 
 impl Field {
-    pub(super) const ALL: [(&'static str, Field); 21] = [
+    pub(super) const ALL: [(&'static str, Field); 22] = [
         ("submit", Field::Submit),
         ("start", Field::Start),
         ("end", Field::End),
@@ -77,6 +77,7 @@ impl Field {
         ("reservation", Field::Detail(Detail::Reservation)),
         ("licences", Field::Detail(Detail::Licences)),
         ("array", Field::Detail(Detail::Array)),
+        ("nice", Field::Detail(Detail::Nice)),
     ];
 
     fn is_text(self) -> bool {

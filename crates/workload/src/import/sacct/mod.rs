@@ -6,6 +6,7 @@
 mod array;
 mod columns;
 mod constraints;
+mod nice;
 mod whole_nodes;
 
 use evenhand_model::calendar::parse_date_time;
@@ -215,7 +216,9 @@ fn row(
         tally.adjust(LICENCES);
     }
     let licences = licences.flatten();
-    let array = array::of_task(id, row.get(Column::SubmitLine).map(|(_, line)| line));
+    let submit_line = row.get(Column::SubmitLine).map(|(_, line)| line);
+    let array = array::of_task(id, submit_line);
+    let nice = submit_line.and_then(nice::of_command);
     builder.push(&Task {
         submit,
         start: Some(start),
@@ -229,6 +232,7 @@ fn row(
             Detail::Reservation => reservation,
             Detail::Licences => licences.as_deref(),
             Detail::Array => array.as_deref(),
+            Detail::Nice => nice.as_deref(),
         }),
         duration: length,
         requested,

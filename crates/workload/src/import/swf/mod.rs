@@ -217,7 +217,7 @@ impl Log<'_> {
             Detail::Qos => None,
             Detail::Machines => on.as_deref(),
             Detail::Outcome => outcome_of(fields[STATUS].whole),
-            Detail::Reservation | Detail::Licences | Detail::Array => None,
+            Detail::Reservation | Detail::Licences | Detail::Array | Detail::Nice => None,
         });
         let submit = Time::from_nanos(submit);
         // The partition replaces the queue in logs without queues. MetaCentrum's have their names in column 20.
