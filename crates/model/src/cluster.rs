@@ -278,7 +278,7 @@ pub struct Cluster {
 }
 
 /// The names of a cluster's groups and machines.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineNames {
     groups: HashMap<String, Range<u32>>,
     hosts: HashMap<String, u32>,

@@ -16,7 +16,8 @@ use crate::run_commands::{Call, Commands};
 /// The fields for an import. Without free text of users (names, comments), which may contain the separator.
 const COLUMNS: &str = "--format=JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,AllocTRES,Reservation,Constraints";
 
-/// The commands that submitted the jobs, for throttles of arrays and nice values: free text, which may contain the separator and line ends.
+/// The commands that submitted the jobs, for throttles of arrays, nice values and whole nodes: free text, which may contain the separator
+/// and line ends.
 const COMMANDS: &str = "--format=JobID,SubmitLine";
 
 /// A time window.
@@ -70,7 +71,9 @@ impl History {
         let text = commands.run(&self.call())?;
         let mut unknown = Vec::new();
         let lines = commands.run(&self.call_for(COMMANDS)).unwrap_or_else(|error| {
-            unknown.push(format!("nice values and throttles of arrays in commands are not known: {error}."));
+            unknown.push(format!(
+                "nice values, jobs of whole nodes and throttles of arrays in commands are not known: {error}."
+            ));
             String::new()
         });
         let throttles = match has_arrays(&text) {
@@ -193,6 +196,20 @@ mod tests {
         let (arrays, nice, assumptions) = of(Err(()));
         assert_eq!((arrays, nice), (named(["7", "7", "8", "", "10%4"]), named([""; 5])));
         assert!(assumptions.join(" ").contains("in commands are not known: sacct is not installed"), "{assumptions:?}");
+    }
+
+    #[test]
+    fn a_line_that_names_no_job_of_the_table_continues_a_command() {
+        let table = "JobID|ReqTRES|AllocTRES\n1|cpu=1|cpu=4\n2|cpu=1|cpu=1\n";
+        let text = with_commands(
+            table,
+            "JobID|SubmitLine\n1|sbatch --exclusive --wrap a|b\nc\n3|x\n2|sbatch d\n",
+            &HashMap::new(),
+        );
+        assert_eq!(
+            text,
+            "JobID|ReqTRES|AllocTRES|SubmitLine\n1|cpu=1|cpu=4|sbatch --exclusive --wrap a b\n2|cpu=1|cpu=1|sbatch d\n"
+        );
     }
 
     #[test]

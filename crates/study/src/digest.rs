@@ -109,6 +109,13 @@ pub fn workload_digest(workload: &Workload) -> String {
             workload.details(detail).iter().for_each(|text| _ = d.text(text));
         }
     }
+    // Slurm's scheduler gives jobs of whole nodes any that hold what they requested.
+    if workload.rows_with_requested_amounts() > 0 {
+        d.text("requested amounts").column(workload.requested_decimals().iter().map(|n| u64::from(*n)));
+        for row in 0..workload.len() {
+            d.column(workload.requested_amounts(row).unwrap_or_default().iter().map(|amount| amount.0));
+        }
+    }
     for queue in c.queue.iter() {
         d.text("queue").column(queue.iter().map(|q| u64::from(*q)));
         for name in workload.queues() {

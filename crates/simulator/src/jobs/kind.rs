@@ -86,6 +86,12 @@ impl Kind {
         self.is_by_nodes && self.copies > 1
     }
 
+    /// Whether its jobs have their machines for themselves, though those of other kinds may share one.
+    #[inline]
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.rule == LayoutRule::Exclusive
+    }
+
     /// Its equal chunks.
     #[inline]
     pub(crate) fn equal_chunks(&self) -> EqualChunks<'_> {

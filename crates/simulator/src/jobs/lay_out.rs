@@ -27,7 +27,7 @@ impl Site {
     }
 
     fn kind_on(&self, asked: Asked<'_>, required: Option<&SiteRequirements>) -> Kind {
-        let Asked { demand, source, layout, queues, class } = asked;
+        let Asked { demand, is_whole, requested, source, layout, queues, class } = asked;
         let demand: Vec<u64> = demand.iter().map(|a| a.0).collect();
         let queue = queues.first().copied();
         let rules = queue.map(|q| &self.queues[usize::from(q)]);
@@ -57,11 +57,12 @@ impl Site {
             is_by_nodes: false,
             drops_requirements: false,
         };
-        let is_exclusive =
-            !self.are_whole && layout == Layout::Auto && required.is_some_and(|required| required.whole_machines);
+        let is_exclusive = !self.are_whole
+            && layout == Layout::Auto
+            && (is_whole || required.is_some_and(|required| required.whole_machines));
         kind.rejection = match rules.and_then(|q| exceeded_limit(q, &kind.chunk)) {
             Some(limit) => Some(limit),
-            None if is_exclusive => match self.exclusive_machines(&mut kind, source.nodes.unwrap_or(1)) {
+            None if is_exclusive => match self.exclusive_machines(&mut kind, source.nodes.unwrap_or(1), requested) {
                 true => None,
                 false => self.lay_out(&mut kind, source, layout),
             },
@@ -252,15 +253,26 @@ impl Site {
     }
 
     /// Lays a job out on so many whole machines of the first kind on which it fits so; whether there is one.
-    fn exclusive_machines(&self, kind: &mut Kind, nodes: u32) -> bool {
-        let chunk = parts_of(&kind.chunk, 1, u64::from(nodes.max(1)));
+    fn exclusive_machines(&self, kind: &mut Kind, nodes: u32, requested: Option<&[u64]>) -> bool {
+        let nodes = nodes.max(1);
+        let chunk = parts_of(requested.unwrap_or(&kind.chunk), 1, u64::from(nodes));
+        if self.has_equal_parts {
+            // The scheduler takes them as they are.
+            let laid_out =
+                Kind { chunk, copies: nodes, rule: LayoutRule::Exclusive, is_by_nodes: true, ..kind.clone() };
+            let is_held = self.holds(&laid_out) >= u128::from(nodes);
+            if is_held {
+                *kind = laid_out;
+            }
+            return is_held;
+        }
         let found = kind.groups.iter().copied().find(|&g| {
             let group = &self.groups[usize::from(g)];
             nodes <= group.count && fits(&chunk, &group.has)
         });
         let Some(g) = found else { return false };
         kind.chunk.clone_from(&self.groups[usize::from(g)].has);
-        (kind.copies, kind.rule, kind.groups) = (nodes.max(1), LayoutRule::Exclusive, vec![g]);
+        (kind.copies, kind.rule, kind.groups) = (nodes, LayoutRule::Exclusive, vec![g]);
         true
     }
 
@@ -291,6 +303,10 @@ impl Site {
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) demand: &'a [Amount],
+    /// Whether it had whole machines in the log.
+    pub(super) is_whole: bool,
+    /// What a job of whole machines requested, if that is known apart from what these have.
+    pub(super) requested: Option<&'a [u64]>,
     pub(super) source: SourceLayout<'a>,
     pub(super) layout: Layout,
     /// The queues that the job may run in, the first first.

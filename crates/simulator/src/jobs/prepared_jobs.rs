@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evenhand_model::{Chunk, Detail, Resource, Span, Time, Workload, queue_names, whole_steps};
+use evenhand_model::{Amount, Chunk, Detail, Resource, Span, Time, Workload, queue_names, whole_steps};
 use evenhand_policies::{Job, LogPlace};
 
 use super::job_limits::{JobLimits, beyond_submit_limits};
@@ -100,6 +100,7 @@ impl Jobs {
         let texts = workload.details(Detail::Chunks).iter();
         let chunks: Vec<StatedChunks> =
             texts.map(|text| StatedChunks::parse(text, workload.resources(), site.cpu)).collect();
+        let whole = WholeMachines::new(workload, site);
         let mut jobs = Jobs {
             kinds: Vec::new(),
             nice: workload.details(Detail::Nice).iter().map(|text| text.trim().parse().unwrap_or(0)).collect(),
@@ -130,9 +131,18 @@ impl Jobs {
             let required = workload.detail_id(Detail::Requires, row).filter(|_| !site.is_pool);
             let sizes = workload.detail_id(Detail::Chunks, row).filter(|_| is_by_source);
             let licences = jobs.limits.licences.text_of(workload, row);
-            let id = match (nodes, required, sizes, licences) {
-                (None, None, None, None) => &mut ids[place],
-                _ => ids_by_nodes.entry(KindKey { place, nodes, required, sizes, licences }).or_insert(u32::MAX),
+            let requires_whole = required.is_some_and(|id| requirements[id as usize].whole_machines);
+            let is_whole = whole.had(workload, site, row);
+            let is_by_request = site.has_equal_parts && (requires_whole || is_whole);
+            let requested = is_by_request.then(|| requested_steps(workload, row)).flatten();
+            let id = match (nodes, required, sizes, licences, &requested) {
+                (None, None, None, None, None) => &mut ids[place],
+                _ => {
+                    let requested = requested.clone();
+                    ids_by_nodes
+                        .entry(KindKey { place, nodes, required, sizes, licences, requested })
+                        .or_insert(u32::MAX)
+                }
             };
             let stated = sizes.map(|id| &chunks[id as usize]);
             let required = required.map(|id| &requirements[id as usize]);
@@ -146,7 +156,9 @@ impl Jobs {
             if *id == u32::MAX {
                 *id = jobs.kinds.len() as u32;
                 let demand = workload.demands().row(demand);
-                let kind = site.kind(Asked { demand, source, layout, queues, class: class(queue) }, required);
+                let requested = requested.as_deref();
+                let kind = site
+                    .kind(Asked { demand, is_whole, requested, source, layout, queues, class: class(queue) }, required);
                 let licences = licences.map_or_else(Vec::new, |text| jobs.limits.licences.counts_of(text));
                 jobs.kinds.push(Kind { licences, ..kind });
                 jobs.has_uneven |= jobs.kinds[*id as usize].is_uneven();
@@ -234,8 +246,45 @@ fn unknown_queues(workload: &Workload, site: &Site) -> (u64, Vec<String>) {
     (rows as u64, names)
 }
 
+/// Which jobs had whole machines in the log, for Slurm's scheduler: a batch script can ask for them, and no log shows that. Such a job was
+/// allocated all processors of its machines, and had requested fewer.
+struct WholeMachines {
+    /// By text of machines: how many steps of processors they have.
+    processors: Vec<Option<u64>>,
+}
+
+impl WholeMachines {
+    fn new(workload: &Workload, site: &Site) -> WholeMachines {
+        let is_known = site.has_equal_parts && workload.rows_with_requested_amounts() > 0;
+        let lists = workload.details(Detail::Machines).iter().filter(|_| is_known);
+        WholeMachines { processors: lists.map(|list| site.processors_of(list)).collect() }
+    }
+
+    fn had(&self, workload: &Workload, site: &Site, row: usize) -> bool {
+        let of_row = || {
+            let list = workload.detail_id(Detail::Machines, row).filter(|_| !self.processors.is_empty())?;
+            let (all, (processors, _)) = (self.processors[list as usize]?, site.cpu?);
+            let requested = requested_steps(workload, row)?[processors];
+            Some(workload.amounts(row)[processors].0 == all && requested < all)
+        };
+        of_row().unwrap_or(false)
+    }
+}
+
+/// What a row requested, in the steps of what it holds; `None` if that is not known apart.
+fn requested_steps(workload: &Workload, row: usize) -> Option<Vec<u64>> {
+    let steps = |(r, amount): (usize, &Amount)| {
+        let (of, to) = (workload.requested_decimals()[r], workload.resources()[r].decimals);
+        match to >= of {
+            true => amount.0.checked_mul(10u64.checked_pow(u32::from(to - of))?),
+            false => Some(amount.0.div_ceil(10u64.checked_pow(u32::from(of - to))?)),
+        }
+    };
+    workload.requested_amounts(row)?.iter().enumerate().map(steps).collect()
+}
+
 /// What makes jobs one kind: demand and queue, the nodes that the source states, and the texts of requirements, chunks and
-/// licences.
+/// licences; of jobs of whole machines also what they requested.
 #[derive(PartialEq, Eq, Hash)]
 struct KindKey {
     place: usize,
@@ -243,6 +292,7 @@ struct KindKey {
     required: Option<u32>,
     sizes: Option<u32>,
     licences: Option<u32>,
+    requested: Option<Vec<u64>>,
 }
 
 /// The chunks that a text states.

@@ -119,6 +119,8 @@ pub struct Site {
     pub(crate) are_whole: bool,
     /// Whether jobs have equal parts of processors on their nodes, rounded up.
     pub(crate) has_equal_parts: bool,
+    /// The names of its machines.
+    names: MachineNames,
     /// By group: what each machine has, where jobs have whole machines.
     whole: Vec<Vec<u64>>,
 }
@@ -190,6 +192,7 @@ impl Site {
             is_pool: true,
             are_whole: false,
             has_equal_parts: false,
+            names: MachineNames::default(),
             whole: Vec::new(),
         }
     }
@@ -329,6 +332,7 @@ impl Site {
             is_pool: false,
             are_whole: false,
             has_equal_parts: false,
+            names,
             whole: Vec::new(),
         })
     }
@@ -351,6 +355,17 @@ impl Site {
         site.whole = site.groups.iter_mut().map(ones).collect();
         site.are_whole = true;
         Ok(site)
+    }
+
+    /// How many steps of processors the machines of a list have together; `None` if it names one that is not known, or one twice.
+    pub(crate) fn processors_of(&self, list: &str) -> Option<u64> {
+        let (processors, _) = self.cpu?;
+        let mut machines = self.names.numbers(list).ok()?;
+        let count = machines.len();
+        machines.sort_unstable();
+        machines.dedup();
+        let has = |machine: &u32| self.groups[self.group_of(*machine)].has[processors];
+        (machines.len() == count).then(|| machines.iter().map(has).sum())
     }
 
     /// What a machine of a group has, in steps.

@@ -108,6 +108,7 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
                 Detail::Reservation => reservations[i].as_deref(),
                 Detail::Licences => Some(licences[i].as_str()).filter(|_| job.licences != [0, 0]),
                 Detail::Array => arrays[i].as_deref(),
+                Detail::Requires => job.is_exclusive.then_some("#excl"),
                 Detail::Qos => job.qos.map(|qos| ["qos0", "qos1"][qos]),
                 _ => None,
             }),
@@ -226,18 +227,32 @@ fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
         3 => (1u64..5, 0u64..4).prop_map(|(c, m)| ([c, m], None)),
         1 => (1u64..4, 0u64..3, 2u64..5).prop_map(|(c, m, n)| ([c * n, m * n], Some(n))),
     ];
+    let shape = (shape, prop::bool::weighted(0.15));
     let named =
         prop_oneof![3 => (0..partitions).prop_map(|p| vec![p]), 1 => prop::collection::vec(0..partitions, 2..4)];
     let licences = prop::sample::select(vec![[0u64, 0], [0, 0], [0, 0], [1, 0], [2, 0], [1, 1]]);
     let array = prop_oneof![2 => Just(None), 1 => (0usize..3, prop_oneof![Just(None), (1usize..4).prop_map(Some)]).prop_map(Some)];
     let qos = (prop::sample::select(vec![None, Some(0usize), Some(1)]), licences, array);
     let reservation = prop_oneof![5 => Just(None), 1 => (0usize..2).prop_map(Some)];
-    let job =
-        (0u64..400, run, asked, 0usize..4, named, shape, (reservation, qos)).prop_map(
-            |(submit, run, asked, user, partitions, (amounts, nodes), (reservation, (qos, licences, array)))| {
-                SlurmJob { qos, licences, array, reservation, submit, run, asked, user, partitions, amounts, nodes }
-            },
-        );
+    let job = (0u64..400, run, asked, 0usize..4, named, shape, (reservation, qos)).prop_map(
+        |(submit, run, asked, user, partitions, shape, (reservation, (qos, licences, array)))| {
+            let ((amounts, nodes), is_exclusive) = shape;
+            SlurmJob {
+                is_exclusive,
+                qos,
+                licences,
+                array,
+                reservation,
+                submit,
+                run,
+                asked,
+                user,
+                partitions,
+                amounts,
+                nodes,
+            }
+        },
+    );
     prop::collection::vec(job, 1..40).prop_map(|mut jobs| {
         jobs.sort_by_key(|j| j.submit);
         number_users(jobs.iter_mut().map(|job| &mut job.user));

@@ -1,7 +1,9 @@
 //! When jobs start under Slurm's scheduler, in numbers.
 
-use evenhand_model::Span;
-use evenhand_simulator::{Activity, SlurmOptions};
+use evenhand_model::{
+    Cluster, Detail, Details, MachineGroup, Rational, Resource, ResourceQuantity, Span, Task, WorkloadBuilder,
+};
+use evenhand_simulator::{Activity, Jobs, Layout, LayoutRule, Site, SlurmOptions};
 
 use crate::slurm::{run, seconds};
 use crate::slurm_reference_model::{ClosedNodes, Partition, SlurmJob, SlurmWorld};
@@ -66,4 +68,54 @@ fn a_job_closes_its_partition_until_a_reservation_is_in_its_way() {
     // From 320 s on the second would meet it: no nodes are left that could hold it.
     world.reservations = vec![ClosedNodes { nodes: vec![0], from: 420, to: 421 }];
     assert_eq!(seconds(&run(&world).starts), [Some(3), Some(563), Some(320)]);
+}
+
+#[test]
+fn a_job_that_asks_for_whole_nodes_has_them_alone() {
+    let job = |(submit, run, asked): (u64, u64, u64), is_exclusive: bool| SlurmJob {
+        is_exclusive,
+        ..SlurmJob::new(0, (submit, run, asked, [1, 0]))
+    };
+    // The second waits for the first, which needs one CPU of four; the third for the second.
+    let jobs = vec![job((0, 100, 120), true), job((4, 100, 120), false), job((5, 50, 60), true)];
+    let world = SlurmWorld::of_one_node(vec![Partition::default()], jobs, SlurmOptions::default());
+    assert_eq!(seconds(&run(&world).starts), [Some(3), Some(104), Some(205)]);
+    let shared = world.jobs.iter().map(|job| SlurmJob { is_exclusive: false, ..job.clone() }).collect();
+    let shared = SlurmWorld { jobs: shared, ..world };
+    assert_eq!(seconds(&run(&shared).starts), [Some(3), Some(6), Some(6)]);
+}
+
+#[test]
+fn jobs_that_had_all_processors_of_their_nodes_and_requested_fewer_have_whole_nodes() {
+    let mut log = WorkloadBuilder::new([Resource::new("cpu", "")]);
+    // Processors held and requested, and the nodes.
+    let jobs = [(4, 1, "n0"), (8, 2, "n[0-1]"), (4, 4, "n0"), (2, 1, "n0"), (4, 1, "n[0-1]"), (4, 1, "m0")];
+    for (held, requested, machines) in jobs {
+        log.push(&Task {
+            user: "ann",
+            amounts: &[held * 1_000_000_000],
+            requested_amounts: Some(&[requested * 1_000_000_000]),
+            nodes: Some(held.div_ceil(4) as u32),
+            details: Details::from_fn(|detail| (detail == Detail::Machines).then_some(machines)),
+            ..Task::default()
+        });
+    }
+    let log = log.finish().unwrap();
+    let group = MachineGroup {
+        name: "nodes".into(),
+        hosts: vec!["n0".into(), "n1".into()],
+        count: 2,
+        capacity: vec![ResourceQuantity::parse("4").unwrap()],
+        speed: Rational::ONE,
+        weight: 1,
+        properties: Vec::new(),
+    };
+    let cluster = Cluster { resources: vec!["cpu".into()], groups: vec![group], ..Cluster::default() };
+    let whole = |site: &Site| {
+        let jobs = Jobs::new(&log, site, Layout::Auto);
+        (0..6).map(|row| jobs.rule(row) == LayoutRule::Exclusive).collect::<Vec<bool>>()
+    };
+    let site = Site::machines(&cluster, log.resources()).unwrap();
+    assert_eq!(whole(&site), [false; 6], "other schedulers give jobs what they held");
+    assert_eq!(whole(&site.with_equal_parts()), [true, true, false, false, false, false]);
 }

@@ -53,6 +53,20 @@ fn slurm_accounting() {
 }
 
 #[test]
+fn whole_nodes_are_required_where_the_command_asks_for_them() {
+    let row = |rest: &str| {
+        format!("7|ann|COMPLETED|1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:01:20|cpu=4|{rest}\n")
+    };
+    let rows = ["ssd|sbatch --exclusive a.sh", "|sbatch --exclusive a.sh", "ssd|sbatch a.sh", "|sbatch a.sh"]
+        .map(row)
+        .concat();
+    let found =
+        read(Format::Auto, &format!("JobID|User|State|Submit|Start|End|AllocTRES|Constraints|SubmitLine\n{rows}"));
+    let requires = (0..4).map(|row| found.workload.detail(Detail::Requires, row)).collect::<Vec<_>>();
+    assert_eq!(requires, [Some("ssd,#excl"), Some("#excl"), Some("ssd"), None]);
+}
+
+#[test]
 fn alternatives_of_features_may_hold_the_delimiter() {
     // As `sacct -P` of 22.05 prints them for `sbatch -C`.
     let of = |constraints: &str, more: (&str, &str)| {

@@ -201,7 +201,7 @@ impl<'a> Engine<'a> {
                 if is_now {
                     licences.iter_mut().for_each(|planned| self.hold_licences(planned, begin, length, row));
                     // `bf_node_space_size` is `bf_max_job_test` if it is not set.
-                    if self.options.whole_nodes && space.made() < self.options.bf_max_job_test {
+                    if self.nodes.is_whole(self.kind(row)) && space.made() < self.options.bf_max_job_test {
                         self.reserve(&mut space, begin, length, &found.nodes);
                     }
                     let (at, slot) = self.start(now, row, found.held.clone(), Activity::Backfill)?;

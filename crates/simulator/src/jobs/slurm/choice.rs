@@ -113,7 +113,7 @@ impl Choice {
             self.runs.sort_by_key(|run| run.weight);
         }
         match kind.is_by_nodes {
-            true => self.choose_by_nodes(&mut chosen, kind.chunk[nodes.processors], nodes.whole),
+            true => self.choose_by_nodes(&mut chosen, kind.chunk[nodes.processors], nodes.is_whole(kind)),
             false => self.choose_by_chunks(&mut chosen, kind),
         }
         chosen.held.merge();

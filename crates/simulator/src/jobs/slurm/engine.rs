@@ -81,7 +81,7 @@ pub(in crate::jobs) struct Engine<'a> {
     pub(super) able: Vec<NodeSet>,
     /// By kind: the smallest number of empty nodes that can hold such a job.
     pub(super) nodes_needed: Vec<usize>,
-    /// By kind: the number of its chunk and of whether there is one a node; kinds of equal chunks share it.
+    /// By kind: the number of its chunk and of whether there is one a node, and no other job on it; kinds of equal chunks share it.
     pub(super) chunks_of: Vec<u32>,
     pub(super) shapes: Shapes,
     /// By row: the time limit.
@@ -465,12 +465,12 @@ impl<'a> Engine<'a> {
 }
 
 fn numbers_of_chunks(kinds: &[Kind]) -> Vec<u32> {
-    let mut numbers: HashMap<(&[u64], bool), u32> = HashMap::new();
+    let mut numbers: HashMap<(&[u64], bool, bool), u32> = HashMap::new();
     kinds
         .iter()
         .map(|kind| {
             let next = numbers.len() as u32;
-            *numbers.entry((&kind.chunk, kind.is_by_nodes)).or_insert(next)
+            *numbers.entry((&kind.chunk, kind.is_by_nodes, kind.is_exclusive())).or_insert(next)
         })
         .collect()
 }

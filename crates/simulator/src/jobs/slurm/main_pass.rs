@@ -164,10 +164,9 @@ impl Engine<'_> {
     }
 
     /// Whether a job waits for other jobs on these nodes: they hold it when they are empty (`runable_avail` of slurmctld), or
-    /// jobs have whole nodes and some have one (`nodes_busy`).
+    /// some have nodes that it cannot share, as it or they have whole ones (`nodes_busy`).
     fn waits_for_jobs(&self, kind: &Kind, nodes: &NodeSet) -> bool {
-        let is_busy = || nodes.iter().any(|node| self.nodes.jobs_on(node) > 0);
-        self.nodes.chunks_when_empty(kind, nodes) >= u128::from(kind.copies)
-            || (self.nodes.whole && !self.preemption.is_on() && is_busy())
+        let is_busy = || nodes.iter().any(|node| self.nodes.is_busy(kind, node));
+        self.nodes.chunks_when_empty(kind, nodes) >= u128::from(kind.copies) || (!self.preemption.is_on() && is_busy())
     }
 }

@@ -27,7 +27,9 @@ pub(super) struct Nodes<'a> {
     /// The resource that is processors, or else the first.
     pub(super) processors: usize,
     /// Whether every job has whole nodes.
-    pub(super) whole: bool,
+    whole: bool,
+    /// Nodes with a job that has them whole, where others may share one.
+    exclusive: NodeSet,
     /// Whether the least loaded nodes are chosen.
     pub(super) least_loaded: bool,
 }
@@ -52,6 +54,7 @@ impl<'a> Nodes<'a> {
             with_free,
             processors,
             whole,
+            exclusive: NodeSet::empty(site.len()),
             least_loaded,
         };
         (0..nodes.len() as u32).for_each(|node| nodes.note_free(node));
@@ -67,9 +70,19 @@ impl<'a> Nodes<'a> {
         &self.free[node as usize * self.width..][..self.width]
     }
 
+    /// Whether a job has whole nodes.
+    pub(super) fn is_whole(&self, kind: &Kind) -> bool {
+        self.whole || kind.is_exclusive()
+    }
+
+    /// Whether a node has a job beside which others have no place: any for one that has whole nodes.
+    pub(super) fn is_busy(&self, kind: &Kind, node: u32) -> bool {
+        if self.is_whole(kind) { self.jobs_on(node) > 0 } else { self.exclusive.contains(node) }
+    }
+
     /// What a job holds on a node.
     pub(super) fn held(&self, kind: &Kind, node: u32, chunks: u32, mut each: impl FnMut(usize, u64)) {
-        match self.whole {
+        match self.is_whole(kind) {
             true => self.site.groups[self.site.group_of(node)].has.iter().enumerate().for_each(|(r, a)| each(r, *a)),
             false => kind.chunk.iter().enumerate().for_each(|(r, c)| each(r, c * u64::from(chunks))),
         }
@@ -78,6 +91,9 @@ impl<'a> Nodes<'a> {
     pub(super) fn take(&mut self, kind: &Kind, held: &Placements) {
         for (node, chunks) in held.iter() {
             self.jobs[node as usize] += 1;
+            if kind.is_exclusive() {
+                self.exclusive.insert(node);
+            }
             self.change(kind, node, chunks, |free, amount| free - amount);
         }
     }
@@ -92,6 +108,9 @@ impl<'a> Nodes<'a> {
     /// Gives back what a job holds on one of its nodes.
     pub(super) fn give_on(&mut self, kind: &Kind, node: u32, chunks: u32) {
         self.jobs[node as usize] -= 1;
+        if kind.is_exclusive() {
+            self.exclusive.set(node, false);
+        }
         self.change(kind, node, chunks, |free, amount| free + amount);
         self.settle(node);
     }
@@ -100,7 +119,7 @@ impl<'a> Nodes<'a> {
         let at = node as usize * self.width;
         let site = self.site;
         self.free_processors -= self.processors_on(node);
-        match self.whole {
+        match self.is_whole(kind) {
             true => {
                 let has = &site.groups[site.group_of(node)].has;
                 self.free[at..].iter_mut().zip(has).for_each(|(f, a)| *f = new(*f, *a));
@@ -173,7 +192,7 @@ impl<'a> Nodes<'a> {
     /// How many chunks of jobs like this one fit on a node with these free amounts and so many jobs.
     #[inline]
     pub(super) fn chunks_in_free(&self, kind: &Kind, free: &[u64], jobs: u32) -> u32 {
-        if self.whole && jobs > 0 {
+        if self.is_whole(kind) && jobs > 0 {
             return 0;
         }
         let most = if kind.is_by_nodes { 1 } else { u32::MAX };

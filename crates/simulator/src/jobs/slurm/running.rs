@@ -131,7 +131,7 @@ impl<'a> Engine<'a> {
             rate: self.nodes.site.rate(self.kind(job.row), &job.held),
             ..self.jobs.pending_job(self.workload, self.submission_times.of(job.row), job.row)
         };
-        if !self.options.whole_nodes || !matches!(self.order, Order::Priorities(_)) {
+        if !self.nodes.is_whole(self.kind(job.row)) || !matches!(self.order, Order::Priorities(_)) {
             return ChargedJob { job: of, amounts: None };
         }
         let site = self.nodes.site;

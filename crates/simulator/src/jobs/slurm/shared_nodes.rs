@@ -34,7 +34,7 @@ impl Nodes<'_> {
     /// Makes free what a job that can be suspended leaves to one that may preempt it.
     pub(super) fn lend(&mut self, kind: &Kind, held: &Placements) {
         for (node, chunks) in held.iter() {
-            if self.whole {
+            if self.is_whole(kind) {
                 self.give_on(kind, node, chunks);
                 continue;
             }
@@ -66,7 +66,7 @@ impl Nodes<'_> {
     /// How many processors a job holds on a node, and how many the node has.
     pub(super) fn processors_held(&self, kind: &Kind, node: u32, chunks: u32) -> (u64, u64) {
         let has = self.site.groups[self.site.group_of(node)].has[self.processors];
-        let held = if self.whole { has } else { kind.chunk[self.processors] * u64::from(chunks) };
+        let held = if self.is_whole(kind) { has } else { kind.chunk[self.processors] * u64::from(chunks) };
         (held, has)
     }
 }

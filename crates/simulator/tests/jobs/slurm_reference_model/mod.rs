@@ -245,7 +245,7 @@ impl<'a> SlurmReferenceModel<'a> {
 
     /// The CPUs for which a running job is charged: its own, or those of its whole nodes.
     fn charged_cpus(&self, r: &Runs) -> u64 {
-        match self.world.options.whole_nodes {
+        match self.is_whole(r.job) {
             true => (0..self.has.len()).filter(|n| r.on.contains(n)).map(|n| self.has[n][0]).sum(),
             false => self.world.jobs[r.job].amounts[0],
         }
@@ -527,15 +527,15 @@ impl<'a> SlurmReferenceModel<'a> {
         }
     }
 
-    /// Whether these nodes would hold the job if they were empty, or jobs have whole nodes and some have one of these.
+    /// Whether these nodes would hold the job if they were empty, or some have jobs beside which there is no place for it.
     fn waits_for_jobs(&self, job: usize, nodes: &[usize]) -> bool {
         let of_job = self.nodes_of(job);
         let mut able = nodes.to_vec();
         able.retain(|&n| of_job.contains(&n) && self.fits_empty(job, n));
-        let is_busy = |n: &usize| self.running.iter().any(|r| r.on.contains(n));
         let o = self.world.options;
         let preempts = o.preempt_type.is_some() && o.preempt_mode != PreemptMode::Off;
-        self.choose(job, &able, &[], false).is_some() || (o.whole_nodes && !preempts && able.iter().any(is_busy))
+        let is_busy = |n: &usize| self.is_closed_to(job, *n);
+        self.choose(job, &able, &[], false).is_some() || (!preempts && able.iter().any(is_busy))
     }
 
     fn limit(&self, job: usize) -> Option<u64> {

@@ -16,10 +16,25 @@ impl SlurmReferenceModel<'_> {
         chunk[0] <= self.has[node][0] && chunk[1] <= self.has[node][1]
     }
 
+    /// Whether there are as many nodes as the job has chunks.
+    fn has_nodes(&self, job: usize) -> bool {
+        self.nodes_of(job).into_iter().filter(|&n| self.fits_empty(job, n)).count() >= self.chunk(job).1
+    }
+
     /// Whether the job's chunks are on nodes of their own, because there are so many.
     pub(super) fn is_apart(&self, job: usize) -> bool {
-        let able = self.nodes_of(job).into_iter().filter(|&n| self.fits_empty(job, n)).count();
-        self.world.jobs[job].nodes.is_some() && able >= self.chunk(job).1
+        let j = &self.world.jobs[job];
+        (j.nodes.is_some() || j.is_exclusive) && self.has_nodes(job)
+    }
+
+    /// Whether the job has whole nodes.
+    pub(super) fn is_whole(&self, job: usize) -> bool {
+        self.world.options.whole_nodes || (self.world.jobs[job].is_exclusive && self.has_nodes(job))
+    }
+
+    /// Whether a node has a job beside which there is no place for this one.
+    pub(super) fn is_closed_to(&self, job: usize, node: usize) -> bool {
+        self.running.iter().any(|r| r.on.contains(&node) && (self.is_whole(job) || self.is_whole(r.job)))
     }
 
     /// What is free on a node beside these jobs.
@@ -28,7 +43,7 @@ impl SlurmReferenceModel<'_> {
         for r in running.iter().filter(|r| r.on.contains(&node)) {
             let chunks = r.on.iter().filter(|n| **n == node).count() as u64;
             let chunk = self.chunk(r.job).0.map(|c| c * chunks);
-            let held = if self.world.options.whole_nodes { self.has[node] } else { chunk };
+            let held = if self.is_whole(r.job) { self.has[node] } else { chunk };
             let counts = |i: usize| if i == 0 && r.is_lent { 0 } else { held[i] };
             (0..2).for_each(|i| all[i] += counts(i));
         }
@@ -41,7 +56,7 @@ impl SlurmReferenceModel<'_> {
         let (chunk, copies) = self.chunk(job);
         let of_partition = self.nodes_of(job);
         let is_busy = |n: usize| running.iter().any(|r| r.on.contains(&n));
-        let apart = self.is_apart(job);
+        let (apart, is_whole) = (self.is_apart(job), self.is_whole(job));
         let chunks = |n: usize| {
             let free = self.free(n, running);
             let most = if apart { 1 } else { copies };
@@ -49,7 +64,7 @@ impl SlurmReferenceModel<'_> {
         };
         let able: Vec<usize> = (0..self.has.len())
             .filter(|n| nodes.contains(n) && of_partition.contains(n))
-            .filter(|&n| !(self.world.options.whole_nodes && is_busy(n)))
+            .filter(|&n| !(is_whole && is_busy(n)))
             .filter(|&n| chunks(n) > 0)
             .collect();
         if able.iter().map(|&n| chunks(n)).sum::<usize>() < copies {
@@ -75,7 +90,7 @@ impl SlurmReferenceModel<'_> {
             }
         }
         if apart {
-            return self.choose_apart((chunk[0], copies), runs, &cpus, &weight);
+            return self.choose_apart((chunk[0], copies, is_whole), runs, &cpus, &weight);
         }
         let mut on = Vec::new();
         while on.len() < copies {
@@ -104,7 +119,7 @@ impl SlurmReferenceModel<'_> {
     /// line by line).
     fn choose_apart(
         &self,
-        (of_chunk, copies): (u64, usize),
+        (of_chunk, copies, is_whole): (u64, usize, bool),
         mut runs: Vec<Vec<usize>>,
         cpus: &dyn Fn(usize) -> u64,
         weight: &dyn Fn(usize) -> (bool, u32),
@@ -142,7 +157,7 @@ impl SlurmReferenceModel<'_> {
                 }
                 // `_cpus_to_use`: all but one for each of the other nodes, and what the job needs on this one at least.
                 let most = (rem_cpus - (rem_nodes - 1)).max(of_chunk as i64);
-                let used = if self.world.options.whole_nodes { cpus(node) as i64 } else { most.min(cpus(node) as i64) };
+                let used = if is_whole { cpus(node) as i64 } else { most.min(cpus(node) as i64) };
                 on.push(node);
                 rem_cpus -= used;
                 rem_nodes -= 1;

@@ -167,7 +167,7 @@ impl SlurmReferenceModel<'_> {
                 }
                 if is_now {
                     licences.push(self.holder(t, job));
-                    if o.whole_nodes && table.made < o.bf_max_job_test {
+                    if self.is_whole(job) && table.made < o.bf_max_job_test {
                         let (begin, end) = self.planned_time(t, job);
                         table.reserve(begin, end, &on);
                     }

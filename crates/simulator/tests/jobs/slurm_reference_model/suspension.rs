@@ -66,10 +66,8 @@ impl SlurmReferenceModel<'_> {
     ) -> Option<Vec<usize>> {
         let with_lent = |is_lent: &dyn Fn(&Runs) -> bool| {
             let mut left: Vec<Runs> = running.to_vec();
-            match self.world.options.whole_nodes {
-                true => left.retain(|r| !is_lent(r)),
-                false => left.iter_mut().for_each(|r| r.is_lent = is_lent(r)),
-            }
+            left.retain(|r| !(self.is_whole(r.job) && is_lent(r)));
+            left.iter_mut().for_each(|r| r.is_lent = is_lent(r));
             self.choose(of.1, nodes, &left, busy_first)
         };
         let idle = with_lent(&|_| false);
@@ -94,7 +92,7 @@ impl SlurmReferenceModel<'_> {
     /// How many processors a job uses on a node.
     fn uses(&self, r: &Runs, node: usize) -> u64 {
         let chunks = r.on.iter().filter(|n| **n == node).count() as u64;
-        if self.world.options.whole_nodes && chunks > 0 { self.has[node][0] } else { self.chunk(r.job).0[0] * chunks }
+        if self.is_whole(r.job) && chunks > 0 { self.has[node][0] } else { self.chunk(r.job).0[0] * chunks }
     }
 
     /// Whether the nodes of a job have its processors beside those that these jobs use.

@@ -7,9 +7,12 @@ mod array;
 mod columns;
 mod constraints;
 mod nice;
+mod whole_nodes;
 
 use evenhand_model::calendar::parse_date_time;
-use evenhand_model::{Detail, Details, Resource, Span, Task, Time, WorkloadBuilder, expand_hostlist, parse_licences};
+use evenhand_model::{
+    Detail, Details, Requirements, Resource, Span, Task, Time, WorkloadBuilder, expand_hostlist, parse_licences,
+};
 
 use super::error::FieldError;
 use super::lines::{for_each_line, utf8};
@@ -203,7 +206,11 @@ fn row(
     if constraints == Some(None) {
         tally.adjust(CONSTRAINTS);
     }
-    let requires = constraints.flatten().filter(|words| !words.is_empty());
+    let mut requires = constraints.flatten().filter(|words| !words.is_empty());
+    if row.get(Column::SubmitLine).is_some_and(|(_, line)| whole_nodes::are_asked_for(&String::from_utf8_lossy(line))) {
+        let words = requires.into_iter().chain([Requirements::WHOLE_MACHINES.to_string()]);
+        requires = Some(words.collect::<Vec<_>>().join(","));
+    }
     let licences = licences(row)?;
     if licences == Some(None) {
         tally.adjust(LICENCES);
