@@ -1,5 +1,6 @@
 //! The associations of accounts and users with their shares: `sacctmgr show association`.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use evenhand_model::{Account, AccountTree, AccountsError, AssociationPriority, Rational};
@@ -148,7 +149,7 @@ impl Accounts {
                 user: text("User"),
                 partition: text("Partition"),
                 shares: shares.unwrap_or(RawShares::Number(1)),
-                priority: row.get("Priority").map(|f| f.read("a whole number", whole)).transpose()?,
+                priority: row.get("Priority").map(|f| f.read("a whole number", parse_priority)).transpose()?,
                 limits: limits.collect(),
                 line: account.line,
             });
@@ -166,48 +167,42 @@ impl Accounts {
     /// Returns the priorities of the associations of accounts and users, without those of users that are as their account's;
     /// nothing if all are 0. What an association does not set is as in the account above.
     pub fn priorities(&self) -> Vec<AssociationPriority> {
-        let of_accounts = self.account_priorities();
-        let account = |name: &str| of_accounts.get(name).copied().unwrap_or(0);
-        let mut found: Vec<AssociationPriority> = Vec::new();
-        let mut seen = HashSet::new();
-        for a in &self.associations {
-            let inherited = account(&a.account);
-            let is_first = a.user.is_none() || seen.insert((&a.user, &a.account));
-            let priority = a.priority.filter(|_| a.user.is_some()).unwrap_or(inherited);
-            if if a.user.is_none() { priority > 0 } else { priority != inherited } || !is_first {
-                found.push(AssociationPriority {
-                    account: a.account.clone(),
-                    user: a.user.clone(),
-                    // Of several partitions the first counts for the user's jobs in all.
-                    partition: a.partition.clone().filter(|_| !is_first),
-                    priority,
-                });
-            }
-        }
-        let of_jobs = |user: &AssociationPriority| {
-            let (all, user) = (&found, [(user.user.as_deref().unwrap_or_default(), Some(user.account.as_str()))]);
-            AssociationPriority::of_users(all, user).0[0]
-        };
-        let counts: Vec<bool> =
-            found.iter().map(|one| one.partition.is_none() || of_jobs(one) != one.priority).collect();
-        let mut counts = counts.into_iter();
-        found.retain(|_| counts.next().unwrap_or(true));
-        if found.iter().any(|one| one.priority > 0) { found } else { Vec::new() }
+        let found = self.known_priorities();
+        let is_any = found.iter().any(|(one, _)| one.priority > 0);
+        found.into_iter().map(|(one, _)| one).filter(|_| is_any).collect()
     }
 
     /// Returns the priorities of associations of one partition that count for no job.
     pub(crate) fn priorities_of_partitions(&self) -> Vec<AssociationSetting> {
-        let all = self.priorities();
+        let setting = |(one, association): (AssociationPriority, &Association)| {
+            let partition = one.partition?;
+            Some(association.setting("Priority", &format!("{} in {partition}", one.priority)))
+        };
+        self.known_priorities().into_iter().filter_map(setting).collect()
+    }
+
+    /// The priorities that are listed, each with its association.
+    fn known_priorities(&self) -> Vec<(AssociationPriority, &Association)> {
+        let of_accounts = self.account_priorities();
+        // Of several associations of a user in an account the first counts for its jobs in all partitions.
+        let mut counted: HashMap<(Option<&str>, &str), u32> = HashMap::new();
         let mut found = Vec::new();
-        for one in &all {
-            let Some(partition) = &one.partition else { continue };
-            let is_same = |a: &&Association| {
-                a.user == one.user && a.account == one.account && a.partition.as_ref() == Some(partition)
+        for a in &self.associations {
+            let of_account = of_accounts.get(a.account.as_str()).copied().unwrap_or(0);
+            let priority = a.priority.filter(|_| a.user.is_some()).unwrap_or(of_account);
+            let (unlisted, partition) = match counted.entry((a.user.as_deref(), &a.account)) {
+                // The same association of another cluster.
+                Entry::Occupied(_) if a.partition.is_none() => continue,
+                Entry::Occupied(first) => (*first.get(), a.partition.clone()),
+                Entry::Vacant(new) => {
+                    new.insert(priority);
+                    (a.user.as_ref().map_or(0, |_| of_account), None)
+                }
             };
-            let line = self.associations.iter().find(is_same).map_or(0, |a| a.line);
-            let user = one.user.as_ref().unwrap_or(&one.account);
-            let value = format!("{user}={} in {partition}", one.priority);
-            found.push(AssociationSetting { column: "Priority".into(), value, line });
+            if priority != unlisted {
+                let (account, user) = (a.account.clone(), a.user.clone());
+                found.push((AssociationPriority { account, user, partition, priority }, a));
+            }
         }
         found
     }
@@ -330,7 +325,7 @@ impl Accounts {
 }
 
 /// A priority; what is larger than any is the largest.
-pub(crate) fn whole(text: &str) -> Option<u32> {
+pub(crate) fn parse_priority(text: &str) -> Option<u32> {
     number(text).map(|n| u32::try_from(n).unwrap_or(u32::MAX))
 }
 

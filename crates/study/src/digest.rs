@@ -102,8 +102,9 @@ pub fn workload_digest(workload: &Workload) -> String {
     for nodes in c.nodes.iter() {
         d.text("nodes").column(nodes.iter().map(|n| u64::from(*n)));
     }
-    let details = [Detail::Requires, Detail::Chunks, Detail::Machines, Detail::Licences, Detail::Array, Detail::Qos];
-    for detail in details.into_iter().chain([Detail::Nice]) {
+    for detail in
+        [Detail::Requires, Detail::Chunks, Detail::Machines, Detail::Licences, Detail::Array, Detail::Qos, Detail::Nice]
+    {
         for ids in c.details[detail].iter() {
             d.text(detail.name()).column(ids.iter().map(|id| u64::from(*id)));
             workload.details(detail).iter().for_each(|text| _ = d.text(text));

@@ -132,9 +132,9 @@ impl Jobs {
             let sizes = workload.detail_id(Detail::Chunks, row).filter(|_| is_by_source);
             let licences = jobs.limits.licences.text_of(workload, row);
             let requires_whole = required.is_some_and(|id| requirements[id as usize].whole_machines);
-            let is_whole = whole.had(workload, site, row);
-            let is_by_request = site.has_equal_parts && (requires_whole || is_whole);
-            let requested = is_by_request.then(|| requested_steps(workload, row)).flatten();
+            let requested = site.has_equal_parts.then(|| requested_steps(workload, row)).flatten();
+            let is_whole = requested.as_deref().is_some_and(|requested| whole.had(workload, site, row, requested));
+            let requested = requested.filter(|_| requires_whole || is_whole);
             let id = match (nodes, required, sizes, licences, &requested) {
                 (None, None, None, None, None) => &mut ids[place],
                 _ => {
@@ -249,7 +249,7 @@ fn unknown_queues(workload: &Workload, site: &Site) -> (u64, Vec<String>) {
 /// Which jobs had whole machines in the log, for Slurm's scheduler: a batch script can ask for them, and no log shows that. Such a job was
 /// allocated all processors of its machines, and had requested fewer.
 struct WholeMachines {
-    /// By text of machines: how many steps of processors they have.
+    /// By text of machines: how many steps of processors they have; empty where nothing is known of what jobs requested.
     processors: Vec<Option<u64>>,
 }
 
@@ -260,12 +260,12 @@ impl WholeMachines {
         WholeMachines { processors: lists.map(|list| site.processors_of(list)).collect() }
     }
 
-    fn had(&self, workload: &Workload, site: &Site, row: usize) -> bool {
+    /// Whether a row had them; `requested`: its requested amounts, which are known.
+    fn had(&self, workload: &Workload, site: &Site, row: usize, requested: &[u64]) -> bool {
         let of_row = || {
-            let list = workload.detail_id(Detail::Machines, row).filter(|_| !self.processors.is_empty())?;
+            let list = workload.detail_id(Detail::Machines, row)?;
             let (all, (processors, _)) = (self.processors[list as usize]?, site.cpu?);
-            let requested = requested_steps(workload, row)?[processors];
-            Some(workload.amounts(row)[processors].0 == all && requested < all)
+            Some(workload.amounts(row)[processors].0 == all && requested[processors] < all)
         };
         of_row().unwrap_or(false)
     }

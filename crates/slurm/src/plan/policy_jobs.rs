@@ -61,12 +61,13 @@ impl Parties<'_> {
         let mut pending: Vec<Option<PendingJob>> = vec![None; site.queue.jobs.len()];
         for (at, job) in site.queue.jobs.iter().enumerate() {
             let partition = job.partitions.first().map(String::as_str);
+            let asked = job.requested.nodes().or(job.nodes);
             let waits = PendingJob {
                 place: LogPlace::new(job.submit.unwrap_or(now), job.id),
-                chunks: chunks(job.requested.nodes().or(job.nodes)),
+                chunks: chunks(asked),
                 queue: queue(partition),
                 qos: job.qos.as_deref().and_then(qos),
-                nodes: nodes(job.requested.nodes().or(job.nodes)),
+                nodes: nodes(asked),
                 nice: job.nice.unwrap_or(0),
                 requested: ask(job.limit, partition),
                 rate: rate(partition) * speeds.mean(job.node_list.as_deref()),

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use evenhand_model::PreemptMode;
 
-use super::Position;
 use super::qos::Qos;
 use super::scheduler_settings::PreemptModes;
 use super::slurm_conf::SlurmConf;
@@ -161,10 +160,7 @@ pub fn unmodelled_settings(
     files: TextFiles<'_>,
 ) -> Vec<Unmodelled> {
     let mut found: Vec<Unmodelled> = Vec::new();
-    let place_of = |name: &str| {
-        let place = conf.and_then(|c| c.places.get(&name.to_ascii_lowercase()));
-        place.map_or(String::new(), Position::to_string)
-    };
+    let place_of = |name: &str| conf.map_or(String::new(), |conf| conf.place_of(name));
     for (name, neutral, instead) in SETTINGS {
         let value = conf.and_then(|c| c.configuration.get(name));
         if let Some(value) = value.filter(|v| !is_neutral(v, neutral)) {
@@ -191,7 +187,7 @@ pub fn unmodelled_settings(
             add(&mut found, "PriorityWeightTRES".into(), weight.to_string(), place, instead);
         }
     }
-    for (option, values) in conf.iter().flat_map(|c| &c.options) {
+    for (conf, (option, values)) in conf.iter().flat_map(|conf| conf.options.iter().map(move |option| (conf, option))) {
         let Some((name, neutral, instead)) = OPTIONS.iter().find(|(name, _, _)| name.eq_ignore_ascii_case(option))
         else {
             continue;
@@ -203,14 +199,12 @@ pub fn unmodelled_settings(
             let value = v.rsplit('=').next().unwrap_or_default();
             !is_neutral(value, neutral) && !is_known(value)
         };
-        let places = conf.and_then(|c| c.option_places.get(option));
-        let place = |at: usize| places.and_then(|places| places.get(at)).map_or(String::new(), Position::to_string);
         let set: Vec<(usize, &String)> = values.iter().enumerate().filter(|(_, value)| set(value)).collect();
         if !set.is_empty() {
             found.push(Unmodelled {
                 name: name.to_string(),
                 values: set.iter().map(|(_, value)| (*value).clone()).collect(),
-                places: set.iter().map(|(at, _)| place(*at)).collect(),
+                places: set.iter().map(|(at, _)| conf.place_of_option(option, *at)).collect(),
                 instead,
             });
         }
@@ -249,8 +243,7 @@ pub fn weights_without_priorities(conf: &SlurmConf, accounts: Option<&Accounts>,
     let mut found = Vec::new();
     for (name, is_known, instead) in kinds {
         if let Some(weight) = conf.configuration.get(name).filter(|weight| !is_known && *weight != "0") {
-            let place = conf.places.get(&name.to_ascii_lowercase()).map_or(String::new(), Position::to_string);
-            add(&mut found, name.into(), weight.to_string(), place, instead);
+            add(&mut found, name.into(), weight.to_string(), conf.place_of(name), instead);
         }
     }
     found
@@ -270,17 +263,15 @@ pub fn gang_with_other_modes(conf: &SlurmConf, qos: &[Qos], files: TextFiles<'_>
     let is_mode = |name: &str| name.eq_ignore_ascii_case("PreemptMode");
     let mut values: Vec<(String, String)> = Vec::new();
     if matches!(own.mode, Some(PreemptMode::Cancel | PreemptMode::Requeue)) {
-        let place = conf.places.get("preemptmode").map_or(String::new(), Position::to_string);
-        values.extend(conf.configuration.get("PreemptMode").map(|value| (value.to_string(), place)));
+        let of_site = conf.configuration.get("PreemptMode");
+        values.extend(of_site.map(|value| (value.to_string(), conf.place_of("PreemptMode"))));
     }
     let of_partitions =
         conf.options.iter().filter(|(option, _)| option.eq_ignore_ascii_case("PartitionName PreemptMode"));
     for (option, of_partition) in of_partitions {
-        let places = conf.option_places.get(option);
-        let place = |at: usize| places.and_then(|places| places.get(at)).map_or(String::new(), Position::to_string);
         let all = of_partition.iter().enumerate();
         let all = all.filter(|(_, value)| ends(value.rsplit('=').next().unwrap_or_default()));
-        values.extend(all.map(|(at, value)| (value.clone(), place(at))));
+        values.extend(all.map(|(at, value)| (value.clone(), conf.place_of_option(option, at))));
     }
     for one in qos {
         let modes = one.settings.iter().filter(|(column, value)| is_mode(column) && ends(value));
@@ -315,6 +306,7 @@ fn is_neutral(value: &str, neutral: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Position;
     use super::*;
     use crate::parse_qos;
 

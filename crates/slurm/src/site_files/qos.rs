@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::associations::parse_priority;
 use crate::error::{ReadError, TextError};
 use crate::parse_table::{Field, Table};
 use crate::parse_values::{Limit, number};
@@ -27,7 +28,7 @@ impl Qos {
     /// Returns what it adds to the priority of its jobs.
     pub fn priority(&self) -> u32 {
         let value = self.settings.iter().find(|(column, _)| column.eq_ignore_ascii_case("Priority"));
-        value.and_then(|(_, value)| number(value)).map_or(0, |n| u32::try_from(n).unwrap_or(u32::MAX))
+        value.and_then(|(_, value)| parse_priority(value)).unwrap_or(0)
     }
 
     /// Returns the command that prints the qualities of service.

@@ -1,6 +1,6 @@
 //! The file that `sacctmgr dump CLUSTER` writes.
 
-use crate::associations::{Accounts, Association, RawShares, whole};
+use crate::associations::{Accounts, Association, RawShares, parse_priority};
 use crate::error::{TextError, quoted};
 
 const SOURCE: &str = "sacctmgr dump";
@@ -37,15 +37,15 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
     let mut dump = Dump::default();
     let mut parent: Option<String> = None;
     let mut known: Vec<String> = vec!["root".into()];
-    for (at, full) in text.lines().enumerate() {
-        let line = full.trim();
+    for (at, whole) in text.lines().enumerate() {
+        let line = whole.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         let error = |part: &str, expected: &str| TextError {
             source_name: SOURCE,
             line: at + 1,
-            column: full.find(part).unwrap_or(0) + 1,
+            column: whole.find(part).unwrap_or(0) + 1,
             found: quoted(part),
             expected: expected.into(),
         };
@@ -65,26 +65,26 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
                 let parsed = RawShares::parse(unquoted(value));
                 shares = parsed.ok_or_else(|| error(value, "shares, or parent"))?;
             } else if option.eq_ignore_ascii_case("Priority") {
-                priority = Some(whole(unquoted(value)).ok_or_else(|| error(value, "a whole number"))?);
+                priority = Some(parse_priority(unquoted(value)).ok_or_else(|| error(value, "a whole number"))?);
             } else if !WITHOUT_EFFECT.iter().any(|known| known.eq_ignore_ascii_case(option)) {
                 limits.push((option.to_string(), unquoted(value).to_string()));
             }
         }
+        let association = Association {
+            account: "root".into(),
+            parent: None,
+            user: None,
+            partition: None,
+            shares,
+            priority,
+            limits,
+            line: at + 1,
+        };
         match kind {
             "Cluster" => {
                 dump.cluster = Some(name.to_string());
-                // What is set for the root.
-                if priority.is_some() || !limits.is_empty() {
-                    dump.accounts.associations.push(Association {
-                        account: "root".into(),
-                        parent: None,
-                        user: None,
-                        partition: None,
-                        shares,
-                        priority,
-                        limits,
-                        line: at + 1,
-                    });
+                if association.priority.is_some() || !association.limits.is_empty() {
+                    dump.accounts.associations.push(association);
                 }
             }
             "Parent" if !known.iter().any(|account| account == name) => {
@@ -96,12 +96,7 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
                 dump.accounts.associations.push(Association {
                     account: name.to_string(),
                     parent: Some(parent.clone().unwrap_or_else(|| "root".into())),
-                    user: None,
-                    partition: None,
-                    shares,
-                    priority,
-                    limits,
-                    line: at + 1,
+                    ..association
                 });
             }
             "User" => {
@@ -111,13 +106,9 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
                 let partition = parts[1..].iter().find_map(|p| p.strip_prefix("Partition="));
                 dump.accounts.associations.push(Association {
                     account: account.clone(),
-                    parent: None,
                     user: Some(name.to_string()),
                     partition: partition.map(|p| unquoted(p).to_string()),
-                    shares,
-                    priority,
-                    limits,
-                    line: at + 1,
+                    ..association
                 });
             }
             _ => return Err(error(kind, "Cluster, Parent, Account or User")),

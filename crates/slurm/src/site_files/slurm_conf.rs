@@ -40,6 +40,18 @@ pub struct SlurmConf {
     pub without_partition: Vec<(String, Position)>,
 }
 
+impl SlurmConf {
+    /// Returns where the value of a setting of the site as a whole stands; an empty text if that is not known.
+    pub(super) fn place_of(&self, name: &str) -> String {
+        self.places.get(&name.to_ascii_lowercase()).map_or(String::new(), Position::to_string)
+    }
+
+    /// The same of a value of an option, by its place in `options`.
+    pub(super) fn place_of_option(&self, option: &str, at: usize) -> String {
+        self.option_places.get(option).and_then(|places| places.get(at)).map_or(String::new(), Position::to_string)
+    }
+}
+
 /// Statements that are neither a node nor a partition and do not set something for the site as a whole.
 const OTHER_STATEMENTS: [&str; 4] = ["DownNodes", "FrontendName", "SwitchName", "NodeSet"];
 

@@ -8,9 +8,9 @@ use crate::slurm_notation::array_of_task;
 ///
 /// The throttle is that of `--array=0-99%5` or `-a 0-99%5` in the line of the submission. One that the batch script states
 /// (`#SBATCH --array=0-99%5`), or that was changed later, is not in sacct's text.
-pub(super) fn of_task(id: &[u8], submit_line: Option<&[u8]>) -> Option<String> {
+pub(super) fn of_task(id: &[u8], submit_line: Option<&str>) -> Option<String> {
     let name = array_of_task(std::str::from_utf8(id).ok()?)?;
-    let throttle = submit_line.and_then(|line| throttle(&String::from_utf8_lossy(line)));
+    let throttle = submit_line.and_then(throttle);
     Some(JobArray { name, throttle }.to_string())
 }
 
@@ -46,11 +46,11 @@ mod tests {
             ("sbatch --array=0-9%0 run.sh", "100"),
             ("sbatch run.sh 50%5", "100"),
         ] {
-            assert_eq!(of_task(b"100_2", Some(line.as_bytes())).as_deref(), Some(expected), "{line}");
+            assert_eq!(of_task(b"100_2", Some(line)).as_deref(), Some(expected), "{line}");
         }
         assert_eq!(of_task(b"100_2", None).as_deref(), Some("100"));
         for id in [&b"100"[..], b"200+1", b"100_[3-9%5]", b"_1"] {
-            assert_eq!(of_task(id, Some(b"sbatch --array=0-9%5")), None);
+            assert_eq!(of_task(id, Some("sbatch --array=0-9%5")), None);
         }
     }
 }

@@ -207,7 +207,9 @@ fn row(
         tally.adjust(CONSTRAINTS);
     }
     let mut requires = constraints.flatten().filter(|words| !words.is_empty());
-    if row.get(Column::SubmitLine).is_some_and(|(_, line)| whole_nodes::are_asked_for(&String::from_utf8_lossy(line))) {
+    let submit_line = row.get(Column::SubmitLine).map(|(_, line)| String::from_utf8_lossy(line));
+    let submit_line = submit_line.as_deref();
+    if submit_line.is_some_and(whole_nodes::are_asked_for) {
         let words = requires.into_iter().chain([Requirements::WHOLE_MACHINES.to_string()]);
         requires = Some(words.collect::<Vec<_>>().join(","));
     }
@@ -216,7 +218,6 @@ fn row(
         tally.adjust(LICENCES);
     }
     let licences = licences.flatten();
-    let submit_line = row.get(Column::SubmitLine).map(|(_, line)| line);
     let array = array::of_task(id, submit_line);
     let nice = submit_line.and_then(nice::of_command);
     builder.push(&Task {

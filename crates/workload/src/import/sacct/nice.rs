@@ -6,8 +6,7 @@ const DEFAULT: i64 = 100;
 /// Returns the nice value of the first `--nice` or `--nice=100` of a command, as a text; `None` for 0.
 ///
 /// One that the batch script states (`#SBATCH --nice=100`), or that was changed later, is not in sacct's text.
-pub(super) fn of_command(line: &[u8]) -> Option<String> {
-    let line = String::from_utf8_lossy(line);
+pub(super) fn of_command(line: &str) -> Option<String> {
     let mut options = line.split_whitespace().filter_map(|word| word.strip_prefix("--nice"));
     let value = options.find_map(|rest| match rest {
         "" => Some(DEFAULT),
@@ -30,7 +29,7 @@ mod tests {
             ("sbatch --nicely run.sh", None),
             ("nice -n 5 run.sh", None),
         ] {
-            assert_eq!(of_command(line.as_bytes()).as_deref(), expected, "{line}");
+            assert_eq!(of_command(line).as_deref(), expected, "{line}");
         }
     }
 }
