@@ -98,14 +98,7 @@ JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|USER|ACCOUNT|PARTITION|STATE|REASON|SUBMIT_TIME
 fn a_slurm_queue_gets_the_order_of_the_policy() {
     let (nodes, partitions) = (Nodes::parse(NODES).unwrap(), Partitions::parse(PARTITIONS).unwrap());
     let queue = Queue::parse(QUEUE).unwrap();
-    let site = SiteSnapshot {
-        nodes: &nodes.nodes,
-        partitions: &partitions.partitions,
-        accounts: None,
-        queue: &queue,
-        ended: &[],
-        configuration: None,
-    };
+    let site = SiteSnapshot::new(&nodes.nodes, &partitions.partitions, &queue);
     let options = PlanOptions {
         registry: registry(),
         policy: "blend".into(),

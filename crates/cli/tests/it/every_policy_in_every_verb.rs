@@ -317,13 +317,8 @@ fn slurm_plan_gives_the_same_order_as_the_policy_itself() {
             let expected: Vec<usize> = ranks.iter().map(|rank| pending[rank.job].0).collect();
 
             let site = SiteSnapshot {
-                nodes: &nodes.nodes,
-                partitions: &partitions.partitions,
                 accounts: Some(&slurm_accounts),
-                queue: &queue,
-                qos: &[],
-                ended: &[],
-                configuration: None,
+                ..SiteSnapshot::new(&nodes.nodes, &partitions.partitions, &queue)
             };
             let options = PlanOptions {
                 registry: Registry::built_in(),
@@ -353,13 +348,8 @@ fn slurm_plan_uses_the_sites_own_weights_unless_settings_override_them() {
     let first = |configuration: Option<&str>, text: &str| {
         let configuration = configuration.map(|text| Configuration::parse(text).unwrap());
         let site = SiteSnapshot {
-            nodes: &nodes.nodes,
-            partitions: &partitions.partitions,
-            accounts: None,
-            queue: &queue,
-            qos: &[],
-            ended: &[],
             configuration: configuration.as_ref(),
+            ..SiteSnapshot::new(&nodes.nodes, &partitions.partitions, &queue)
         };
         let options = PlanOptions {
             registry: Registry::built_in(),

@@ -49,6 +49,14 @@ pub struct SiteSnapshot<'a> {
     pub configuration: Option<&'a Configuration>,
 }
 
+impl<'a> SiteSnapshot<'a> {
+    /// Returns a snapshot with equal users, no finished jobs, and QOS and configuration not known. Programs outside this
+    /// workspace begin with it, so that a field added here does not break them.
+    pub fn new(nodes: &'a [Node], partitions: &'a [Partition], queue: &'a Queue) -> Self {
+        SiteSnapshot { nodes, partitions, accounts: None, queue, ended: &[], qos: &[], configuration: None }
+    }
+}
+
 /// How to plan.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {

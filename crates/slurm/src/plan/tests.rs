@@ -24,13 +24,9 @@ fn plan(policy: &str, depth: usize, accounts: bool, ended: &[FinishedJob]) -> Pl
     let queue = Queue::parse(&format!("{HEADER}\n{QUEUE}")).unwrap();
     let accounts = accounts.then(|| Accounts::parse(ACCOUNTS).unwrap());
     let site = SiteSnapshot {
-        nodes: &nodes.nodes,
-        partitions: &partitions.partitions,
         accounts: accounts.as_ref(),
-        queue: &queue,
-        qos: &[],
         ended,
-        configuration: None,
+        ..SiteSnapshot::new(&nodes.nodes, &partitions.partitions, &queue)
     };
     let options = PlanOptions {
         registry: Registry::built_in(),
@@ -130,15 +126,7 @@ fn penalties_count_gpus_speed_and_the_partition_s_price() {
         job("cid", "n1", "fast", "cpu=2,mem=1000M,node=1"),
         job("dan", "n1", "main", "cpu=2,mem=1000M,node=1,gres/gpu=1"),
     ];
-    let site = SiteSnapshot {
-        nodes: &nodes.nodes,
-        partitions: &partitions.partitions,
-        accounts: None,
-        queue: &queue,
-        qos: &[],
-        ended: &ended,
-        configuration: None,
-    };
+    let site = SiteSnapshot { ended: &ended, ..SiteSnapshot::new(&nodes.nodes, &partitions.partitions, &queue) };
     let options = PlanOptions {
         registry: Registry::built_in(),
         policy: "penalty".into(),
@@ -175,13 +163,10 @@ fn priorities_have_the_factors_of_qos_nodes_associations_and_nice() {
         let configuration = format!("PriorityType=priority/multifactor\n{setting}=1000\n");
         let configuration = Configuration::parse(&configuration).unwrap();
         let site = SiteSnapshot {
-            nodes: &nodes.nodes,
-            partitions: &partitions.partitions,
             accounts: Some(&accounts),
-            queue: &queue,
             qos: &qos,
-            ended: &[],
             configuration: Some(&configuration),
+            ..SiteSnapshot::new(&nodes.nodes, &partitions.partitions, &queue)
         };
         let options = PlanOptions {
             registry: Registry::built_in(),
