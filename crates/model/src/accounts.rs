@@ -17,6 +17,46 @@ pub struct Account {
     pub shares: Rational,
 }
 
+/// An account as a site lists it: it may have the shares of its parent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedAccount {
+    /// The name.
+    pub name: String,
+    /// The index of the parent account; `None` for an account directly under the root.
+    pub parent: Option<usize>,
+    /// The shares among its siblings, greater than 0; `None`: its accounts and users are children of its parent, as with
+    /// Slurm's `Fairshare=parent`.
+    pub shares: Option<Rational>,
+}
+
+impl ListedAccount {
+    /// Returns the accounts that have shares, each after its parent, and for each listed one where its users are children:
+    /// the nearest account upwards with shares, itself included, as an index of those returned (`None`: the root).
+    ///
+    /// ```
+    /// use evenhand_model::{ListedAccount, Rational};
+    /// let account = |name: &str, parent, shares| ListedAccount { name: name.into(), parent, shares };
+    /// let listed = [account("physics", None, Some(Rational::ONE)), account("optics", Some(0), None)];
+    /// let (accounts, places) = ListedAccount::with_shares(&listed);
+    /// assert_eq!((accounts.len(), places), (1, vec![Some(0), Some(0)]));
+    /// ```
+    ///
+    /// # Panics
+    /// Panics if an account is listed before its parent.
+    pub fn with_shares(listed: &[ListedAccount]) -> (Vec<Account>, Vec<Option<usize>>) {
+        let mut accounts = Vec::new();
+        let mut places: Vec<Option<usize>> = Vec::with_capacity(listed.len());
+        for one in listed {
+            let parent = one.parent.and_then(|parent| places[parent]);
+            places.push(one.shares.as_ref().map_or(parent, |shares| {
+                accounts.push(Account { name: one.name.clone(), parent, shares: shares.clone() });
+                Some(accounts.len() - 1)
+            }));
+        }
+        (accounts, places)
+    }
+}
+
 /// A tree of accounts with users as leaves.
 ///
 /// The entitlement of a child is its fraction of the shares of all children of its parent, times the entitlement of its

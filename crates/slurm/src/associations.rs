@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use evenhand_model::{Account, AccountTree, AccountsError, AssociationPriority, Rational};
+use evenhand_model::{AccountTree, AccountsError, AssociationPriority, ListedAccount, Rational};
 
 use crate::error::{ReadError, TextError};
 use crate::parse_table::Table;
@@ -112,6 +112,8 @@ pub struct AssociationTree {
     pub tree: AccountTree,
     /// The name and account of each user.
     pub users: Vec<(String, String)>,
+    /// The account of the tree whose children the users of each account are; `None`: of the root.
+    pub homes: HashMap<String, Option<usize>>,
 }
 
 impl Accounts {
@@ -245,13 +247,12 @@ impl Accounts {
         self.associations.iter().all(|a| a.account == "root" || a.user.is_some())
     }
 
-    /// Returns the accounts, each after its parent: without `root`, and without accounts with `Fairshare=parent`, whose
-    /// children count as children of their parent.
-    pub fn accounts(&self) -> Vec<Account> {
+    /// Returns the accounts without `root`, each after its parent.
+    pub fn accounts(&self) -> Vec<ListedAccount> {
         let own = self.associations.iter().filter(|a| a.user.is_none());
         let by_name: HashMap<&str, &Association> = own.clone().map(|a| (a.account.as_str(), a)).collect();
         let mut place: HashMap<&str, usize> = HashMap::new();
-        let mut accounts: Vec<Account> = Vec::new();
+        let mut accounts: Vec<ListedAccount> = Vec::new();
         for association in own {
             // The path from this account up to one that is already placed, or to the root.
             let mut path: Vec<&Association> = Vec::new();
@@ -265,36 +266,13 @@ impl Accounts {
                 at = here.parent.as_deref().and_then(|parent| by_name.get(parent).copied());
             }
             for here in path.into_iter().rev() {
-                if here.shares == RawShares::Parent {
-                    continue;
-                }
-                let parent =
-                    self.effective_account(&by_name, here.parent.as_deref()).and_then(|name| place.get(name).copied());
+                let parent = here.parent.as_deref().and_then(|name| place.get(name).copied());
+                let shares = (here.shares != RawShares::Parent).then(|| here.shares.in_tree());
                 place.insert(&here.account, accounts.len());
-                accounts.push(Account { name: here.account.clone(), parent, shares: here.shares.in_tree() });
+                accounts.push(ListedAccount { name: here.account.clone(), parent, shares });
             }
         }
         accounts
-    }
-
-    /// Returns the nearest account upwards from `name`, itself included, without `Fairshare=parent`; `None` for the
-    /// root.
-    fn effective_account<'a>(
-        &self,
-        by_name: &HashMap<&'a str, &'a Association>,
-        name: Option<&'a str>,
-    ) -> Option<&'a str> {
-        let mut at = name?;
-        for _ in 0..=by_name.len() {
-            if at == "root" {
-                return None;
-            }
-            match by_name.get(at) {
-                Some(here) if here.shares == RawShares::Parent => at = here.parent.as_deref()?,
-                _ => return Some(at),
-            }
-        }
-        None
     }
 
     /// Returns each user with account and shares, once: with associations in several partitions, the first.
@@ -309,18 +287,14 @@ impl Accounts {
     /// # Errors
     /// Returns an error if the associations do not form a tree, which those of `sacctmgr` always do.
     pub fn association_tree(&self) -> Result<AssociationTree, AccountsError> {
-        let accounts = self.accounts();
-        let own = self.associations.iter().filter(|a| a.user.is_none());
-        let by_name: HashMap<&str, &Association> = own.map(|a| (a.account.as_str(), a)).collect();
-        let place: HashMap<&str, usize> = accounts.iter().enumerate().map(|(i, a)| (a.name.as_str(), i)).collect();
+        let listed = self.accounts();
+        let (accounts, places) = ListedAccount::with_shares(&listed);
+        let homes: HashMap<String, Option<usize>> = listed.into_iter().map(|a| a.name).zip(places).collect();
         let users = self.users();
-        let user_accounts = users.iter().map(|(_, account, _)| {
-            self.effective_account(&by_name, Some(*account)).and_then(|name| place.get(name).copied())
-        });
-        let user_accounts: Vec<Option<usize>> = user_accounts.collect();
+        let user_accounts = users.iter().map(|(_, account, _)| homes.get(*account).copied().flatten()).collect();
         let shares = users.iter().map(|(.., shares)| shares.in_tree()).collect();
         let users = users.iter().map(|(user, account, _)| (user.to_string(), account.to_string())).collect();
-        Ok(AssociationTree { tree: AccountTree::new(accounts.clone(), user_accounts, shares)?, users })
+        Ok(AssociationTree { tree: AccountTree::new(accounts, user_accounts, shares)?, users, homes })
     }
 }
 

@@ -1,10 +1,10 @@
 //! Reading a tree of accounts and placing a workload's users in it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use evenhand_documents::{Document, DocumentError, Format, Node, Source, Table, did_you_mean};
-use evenhand_model::{Account, AccountTree, AssociationPriority, Names, Rational, Workload};
+use evenhand_model::{AccountTree, AssociationPriority, ListedAccount, Names, Rational, Workload};
 
 use crate::cluster_file::whole;
 
@@ -19,6 +19,11 @@ use crate::cluster_file::whole;
 /// name = "physics"
 /// parent = "science"    # default: directly under the root
 ///
+/// [[account]]
+/// name = "optics"
+/// parent = "physics"
+/// shares = "parent"     # its users and accounts count as children of physics (Slurm's Fairshare=parent)
+///
 /// [[user]]
 /// name = "ann"
 /// shares = 2            # among the children of her account; default 1
@@ -27,6 +32,7 @@ use crate::cluster_file::whole;
 /// [[association]]
 /// account = "physics"   # `root` for users of no account
 /// user = "ann"          # default: every user of the account that is not listed
+/// shares = 3            # hers in this account alone, instead of those above
 /// priority = 10         # for PriorityWeightAssoc
 /// partition = "gpu"     # her association in this partition alone: it counts for the highest priority, and for no job
 /// ```
@@ -34,9 +40,17 @@ use crate::cluster_file::whole;
 pub struct AccountsFile {
     source: Source,
     /// Each after its parent.
-    accounts: Vec<Account>,
+    accounts: Vec<ListedAccount>,
     users: BTreeMap<String, UserEntry>,
-    associations: Vec<AssociationPriority>,
+    associations: Associations,
+}
+
+/// What the associations of a file set.
+#[derive(Clone, Debug, Default)]
+struct Associations {
+    priorities: Vec<AssociationPriority>,
+    /// The shares of a user in an account, by account and user.
+    shares: HashMap<(String, String), Rational>,
 }
 
 #[derive(Clone, Debug)]
@@ -76,7 +90,7 @@ impl AccountsFile {
             source: Source::new("", ""),
             accounts: Vec::new(),
             users: BTreeMap::new(),
-            associations: Vec::new(),
+            associations: Associations::default(),
         }
     }
 
@@ -103,7 +117,7 @@ impl AccountsFile {
             .map(|&from| {
                 let (name, table) = &entries[from];
                 let parent = parents[from].map(|p| place[p]);
-                Ok(Account { name: name.to_string(), parent, shares: shares(table, name)? })
+                Ok(ListedAccount { name: name.to_string(), parent, shares: shares_or_parent(table, name)? })
             })
             .collect::<Result<_, DocumentError>>()?;
         let mut users = BTreeMap::new();
@@ -121,8 +135,8 @@ impl AccountsFile {
     ///
     /// A user with an account in the file belongs to that account. All other users belong to the account that the trace
     /// gives for the task, or directly to the root if it gives none. A user with tasks under several accounts counts as
-    /// one user for each (as Slurm's associations), named `user@account`, with the same shares in each; their tasks
-    /// queue, wait and are measured separately.
+    /// one user for each (as Slurm's associations), named `user@account`, with the same shares in each unless an
+    /// association has others; their tasks queue, wait and are measured separately.
     ///
     /// # Errors
     /// Returns an error if the account tree is invalid, which a file that was read does not cause.
@@ -138,7 +152,7 @@ impl AccountsFile {
             .map(|name| {
                 *number.entry(name.clone()).or_insert_with(|| {
                     added.push(name.clone());
-                    accounts.push(Account { name: name.clone(), parent: None, shares: Rational::ONE });
+                    accounts.push(ListedAccount { name: name.clone(), parent: None, shares: Some(Rational::ONE) });
                     accounts.len() - 1
                 })
             })
@@ -171,7 +185,7 @@ impl AccountsFile {
             if seen.intern(&name) as usize == homes.len() {
                 homes.push(home);
                 persons.push(user);
-                shares.push(self.users.get(&names[user]).map_or(Rational::ONE, |entry| entry.shares.clone()));
+                shares.push(self.shares_of(&names[user], home.map(|a| accounts[a].name.as_str())));
             }
             name
         };
@@ -202,11 +216,26 @@ impl AccountsFile {
         let associations = persons.iter().zip(&homes);
         let associations =
             associations.map(|(user, home)| (names[*user].as_str(), home.map(|a| accounts[a].name.as_str())));
-        let (priorities, highest) = AssociationPriority::of_users(&self.associations, associations);
+        let (priorities, highest) = AssociationPriority::of_users(&self.associations.priorities, associations);
+        let (accounts, places) = ListedAccount::with_shares(&accounts);
+        let homes = homes.into_iter().map(|home| home.and_then(|a| places[a])).collect();
         let tree = AccountTree::new(accounts, homes, shares).map_err(|e| self.source.error(0..0, e.to_string()))?;
         let tree = tree.with_priorities(priorities, highest);
         Ok(WorkloadWithAccounts { workload, tree, unknown, added, empty })
     }
+
+    /// The shares of a user in an account: its association's, else the user's, else 1.
+    fn shares_of(&self, user: &str, account: Option<&str>) -> Rational {
+        let association = (account.unwrap_or("root").to_string(), user.to_string());
+        let of_user = || self.users.get(user).map(|entry| &entry.shares);
+        self.associations.shares.get(&association).or_else(of_user).cloned().unwrap_or(Rational::ONE)
+    }
+}
+
+/// The shares of an account; `None`: `parent`.
+fn shares_or_parent(table: &Table<'_>, of: &str) -> Result<Option<Rational>, DocumentError> {
+    let is_parent = |node: Node<'_>| node.is_text() && node.text().is_ok_and(|text| text == "parent");
+    if table.get("shares").is_some_and(is_parent) { Ok(None) } else { shares(table, of).map(Some) }
 }
 
 fn shares(table: &Table<'_>, of: &str) -> Result<Rational, DocumentError> {
@@ -224,32 +253,41 @@ fn account(node: &Node<'_>, number: &HashMap<&str, usize>) -> Result<usize, Docu
     })
 }
 
-/// The priorities of associations.
-fn associations(list: Option<Node<'_>>) -> Result<Vec<AssociationPriority>, DocumentError> {
-    let Some(list) = list else { return Ok(Vec::new()) };
-    let mut all: Vec<AssociationPriority> = Vec::new();
+/// The priorities and shares of associations.
+fn associations(list: Option<Node<'_>>) -> Result<Associations, DocumentError> {
+    let mut found = Associations::default();
+    let Some(list) = list else { return Ok(found) };
+    let mut seen = HashSet::new();
     for node in list.with_label("[[association]]").list()? {
         let table = node.table()?;
-        table.deny_unknown(&["account", "partition", "priority", "user"])?;
-        let text = |key: &str| table.get(key).map(|node| node.text().map(String::from)).transpose();
-        let priority = table.required("priority", "a whole number")?;
-        let one = AssociationPriority {
-            account: table.required("account", "the name of an account")?.text()?.to_string(),
-            user: text("user")?,
-            partition: text("partition")?,
-            priority: whole(&priority, 0, i64::from(u32::MAX), "a whole number, at least 0")? as u32,
-        };
-        let is_same = |other: &AssociationPriority| {
-            (&other.account, &other.user, &other.partition) == (&one.account, &one.user, &one.partition)
-        };
-        if all.iter().any(is_same) {
-            return Err(
-                table.error("found an association that is listed before, expected one for each account and user")
-            );
+        table.deny_unknown(&["account", "partition", "priority", "shares", "user"])?;
+        let text = |key: &str| table.get(key).map(|node| node.text()).transpose();
+        let account = table.required("account", "the name of an account")?.text()?;
+        let (user, partition) = (text("user")?, text("partition")?);
+        if !seen.insert((account, user, partition)) {
+            let problem = "found an association that is listed before, expected one for each account and user";
+            return Err(table.error(problem));
         }
-        all.push(one);
+        let own_shares = table.get("shares");
+        if let Some(node) = &own_shares {
+            let user = user.filter(|_| partition.is_none());
+            let problem = "found shares of no user of an account, expected those of accounts in [[account]] and of users \
+                without a partition";
+            let user = user.ok_or_else(|| node.error(problem))?;
+            found.shares.insert((account.to_string(), user.to_string()), shares(&table, user)?);
+        }
+        if let (None, Some(_)) = (table.get("priority"), own_shares) {
+            continue;
+        }
+        let priority = table.required("priority", "a whole number")?;
+        found.priorities.push(AssociationPriority {
+            account: account.to_string(),
+            user: user.map(String::from),
+            partition: partition.map(String::from),
+            priority: whole(&priority, 0, i64::from(u32::MAX), "a whole number, at least 0")? as u32,
+        });
     }
-    Ok(all)
+    Ok(found)
 }
 
 /// The tables of a list that may be missing.
@@ -345,6 +383,27 @@ mod tests {
     }
 
     #[test]
+    fn users_of_an_account_with_its_parents_shares_are_children_of_the_account_above() {
+        let text = "[[account]]\nname = \"physics\"\nshares = 3\n[[account]]\nname = \"art\"\n\
+            [[account]]\nname = \"optics\"\nparent = \"physics\"\nshares = \"parent\"\n\
+            [[association]]\naccount = \"optics\"\nuser = \"ann\"\nshares = 2\n\
+            [[association]]\naccount = \"optics\"\npriority = 7\n";
+        let w = workload(&[
+            ("ann", Some("optics")),
+            ("bob", Some("physics")),
+            ("cid", Some("art")),
+            ("ann", Some("physics")),
+        ]);
+        let placed = file(text).unwrap().place(w).unwrap();
+        // physics has 3 of 4: ann 2 by optics, bob 1, and ann 1 by physics itself.
+        assert_eq!(entitled(&placed), [("ann@optics", 0.375), ("bob", 0.1875), ("cid", 0.25), ("ann@physics", 0.1875)]);
+        let names: Vec<&str> = placed.tree.accounts().iter().map(|a| a.name.as_str()).collect();
+        assert_eq!(names, ["physics", "art"]);
+        assert_eq!([0, 1, 2, 3].map(|user| placed.tree.priority(user)), [7, 0, 0, 0]);
+        assert_eq!((placed.added, placed.empty), (vec![], vec![]));
+    }
+
+    #[test]
     fn an_empty_file_is_the_accounts_of_the_trace() {
         let of_trace = || workload(&[("ann", Some("x")), ("bob", Some("y")), ("cid", Some("y"))]);
         assert_eq!(
@@ -365,6 +424,9 @@ mod tests {
         assert!(error("[[accounts]]\nname = \"a\"\n").starts_with(":1:3: "));
         assert!(error("[[user]]\nname = \"a\"\naccount = \"b\"\n").starts_with(":3:11: "));
         assert!(error("[[association]]\naccount = \"b\"\npriority = -1\n").starts_with(":3:12: "));
+        assert!(error("[[association]]\naccount = \"b\"\nshares = 2\n").starts_with(":3:10: "));
+        assert!(error("[[association]]\naccount = \"b\"\nuser = \"a\"\n").starts_with(":1:1: "));
+        assert!(error("[[account]]\nname = \"a\"\nshares = \"much\"\n").starts_with(":3:10: shares of \"a\": found"));
         let twice = "[[association]]\naccount = \"b\"\npriority = 1\n".repeat(2);
         assert!(error(&twice).contains("listed before"), "{}", error(&twice));
         let circle = "[[account]]\nname = \"a\"\nparent = \"b\"\n[[account]]\nname = \"b\"\nparent = \"a\"\n";

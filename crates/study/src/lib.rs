@@ -70,4 +70,4 @@ pub use site_question::{
     unix_origin,
 };
 pub use study_folder::{StudyError, TaskFormat};
-pub use write_cluster_and_accounts::{accounts_text, cluster_text};
+pub use write_cluster_and_accounts::{UserShares, accounts_text, cluster_text};

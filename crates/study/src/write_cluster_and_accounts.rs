@@ -1,10 +1,12 @@
 //! Writes cluster files and accounts files, in the formats that [`read_cluster`](crate::read_cluster) and
 //! [`AccountsFile`](crate::AccountsFile) read.
 
+use std::collections::BTreeMap;
+
 use evenhand_documents::toml_string as quoted;
 use evenhand_model::calendar::iso_8601;
 use evenhand_model::{
-    Account, AssociationPriority, Cluster, PreemptMode, Rational, ResourceQuantity, SiteTime, Span, UBig,
+    AssociationPriority, Cluster, ListedAccount, PreemptMode, Rational, ResourceQuantity, SiteTime, Span, UBig,
 };
 
 /// Returns the text of a cluster file that reads back as `cluster`.
@@ -133,8 +135,19 @@ fn limits(text: &mut String, name: &str, limits: &[(String, ResourceQuantity)]) 
     }
 }
 
+/// The shares of a user among the children of its account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserShares {
+    /// The user.
+    pub user: String,
+    /// The account in which these are the shares; `None`: every account that has no other ones.
+    pub account: Option<String>,
+    /// The shares.
+    pub shares: Rational,
+}
+
 /// Returns the text of an accounts file with these accounts, each after its parent, users' shares, and priorities.
-pub fn accounts_text(accounts: &[Account], users: &[(String, Rational)], priorities: &[AssociationPriority]) -> String {
+pub fn accounts_text(accounts: &[ListedAccount], users: &[UserShares], priorities: &[AssociationPriority]) -> String {
     let mut text = String::new();
     for account in accounts {
         line(&mut text, "[[account]]");
@@ -142,25 +155,47 @@ pub fn accounts_text(accounts: &[Account], users: &[(String, Rational)], priorit
         if let Some(parent) = account.parent.and_then(|p| accounts.get(p)) {
             line(&mut text, &format!("parent = {}", quoted(&parent.name)));
         }
-        if account.shares != Rational::ONE {
-            line(&mut text, &format!("shares = {}", number(&account.shares)));
+        match &account.shares {
+            None => line(&mut text, "shares = \"parent\""),
+            Some(shares) if *shares != Rational::ONE => shares_line(&mut text, shares),
+            Some(_) => {}
         }
         text.push('\n');
     }
-    for (name, shares) in users {
+    let mut own: BTreeMap<(&str, &str), &Rational> = BTreeMap::new();
+    for UserShares { user, account, shares } in users {
+        if let Some(account) = account {
+            own.insert((account, user), shares);
+            continue;
+        }
         line(&mut text, "[[user]]");
-        line(&mut text, &format!("name = {}", quoted(name)));
-        line(&mut text, &format!("shares = {}\n", number(shares)));
+        line(&mut text, &format!("name = {}", quoted(user)));
+        shares_line(&mut text, shares);
+        text.push('\n');
     }
     for one in priorities {
-        line(&mut text, "[[association]]");
-        line(&mut text, &format!("account = {}", quoted(&one.account)));
-        for (key, name) in [("user", &one.user), ("partition", &one.partition)] {
-            name.iter().for_each(|name| line(&mut text, &format!("{key} = {}", quoted(name))));
-        }
+        let of_user = one.user.as_deref().filter(|_| one.partition.is_none());
+        let shares = of_user.and_then(|user| own.remove(&(one.account.as_str(), user)));
+        association(&mut text, &one.account, one.user.as_deref(), shares);
+        one.partition.iter().for_each(|name| line(&mut text, &format!("partition = {}", quoted(name))));
         line(&mut text, &format!("priority = {}\n", one.priority));
     }
+    for ((account, user), shares) in own {
+        association(&mut text, account, Some(user), Some(shares));
+        text.push('\n');
+    }
     text
+}
+
+fn association(text: &mut String, account: &str, user: Option<&str>, shares: Option<&Rational>) {
+    line(text, "[[association]]");
+    line(text, &format!("account = {}", quoted(account)));
+    user.iter().for_each(|user| line(text, &format!("user = {}", quoted(user))));
+    shares.iter().for_each(|shares| shares_line(text, shares));
+}
+
+fn shares_line(text: &mut String, shares: &Rational) {
+    line(text, &format!("shares = {}", number(shares)));
 }
 
 fn line(text: &mut String, line: &str) {
@@ -269,8 +304,11 @@ mod tests {
 
     #[test]
     fn accounts_read_back() {
-        let account = |name: &str, parent, shares: u8| Account { name: name.into(), parent, shares: shares.into() };
-        let accounts = [account("a \"b\"", None, 1), account("c", Some(0), 3)];
+        let account = |name: &str, parent, shares: Option<u8>| {
+            let shares = shares.map(Rational::from);
+            ListedAccount { name: name.into(), parent, shares }
+        };
+        let accounts = [account("a \"b\"", None, Some(1)), account("c", Some(0), Some(3)), account("d", Some(1), None)];
         let priority = |account: &str, user: Option<&str>, partition: Option<&str>, priority| AssociationPriority {
             account: account.into(),
             user: user.map(String::from),
@@ -282,17 +320,25 @@ mod tests {
             priority("c", Some("ann"), None, 0),
             priority("c", Some("ann"), Some("gpu"), 9),
         ];
-        let text = accounts_text(&accounts, &[("ann".into(), Rational::from_parts(1.into(), 3u8.into()))], &priorities);
+        let shares = |user: &str, account: Option<&str>, parts: u8| UserShares {
+            user: user.into(),
+            account: account.map(String::from),
+            shares: Rational::from_parts(1.into(), parts.into()),
+        };
+        let users = [shares("ann", None, 3), shares("ann", Some("c"), 4), shares("bob", Some("d"), 5)];
+        let text = accounts_text(&accounts, &users, &priorities);
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.toml"), text).unwrap();
         let mut workload = WorkloadBuilder::new([Resource::new("cpu", "")]);
         workload.push(&Task { user: "ann", account: Some("c"), amounts: &[1], ..Task::default() });
         workload.push(&Task { user: "bob", account: Some("c"), amounts: &[1], ..Task::default() });
+        workload.push(&Task { user: "ann", account: Some("d"), amounts: &[1], ..Task::default() });
+        workload.push(&Task { user: "bob", account: Some("d"), amounts: &[1], ..Task::default() });
         let placed =
             AccountsFile::read(&folder.path().join("a.toml")).unwrap().place(workload.finish().unwrap()).unwrap();
-        assert_eq!(placed.tree.accounts(), accounts);
-        assert_eq!((placed.tree.account_of(0), placed.tree.shares(0).to_string()), (Some(1), "1/3".into()));
-        assert_eq!(placed.tree.shares(1), &Rational::ONE);
+        assert_eq!(placed.tree.accounts(), ListedAccount::with_shares(&accounts).0);
+        assert_eq!([0, 1, 2, 3].map(|user| placed.tree.account_of(user)), [Some(1); 4]);
+        assert_eq!([0, 1, 2, 3].map(|user| placed.tree.shares(user).to_string()), ["1/4", "1", "1/3", "1/5"]);
         assert_eq!([0, 1].map(|user| placed.tree.priority(user)), [0, 5]);
         assert_eq!(placed.tree.highest_priority(), 9);
     }

@@ -154,3 +154,36 @@ fn an_array_is_one_record_of_the_queue() {
     assert_eq!((waits.len(), waits[0], waits[21]), (22, 1.0, 1.0), "{waits:?}");
     assert!(waits[1] > 20.0, "{waits:?}");
 }
+
+#[test]
+fn users_of_an_account_with_fairshare_parent_share_with_those_of_the_account_above() {
+    let folder = TestFolder::with("slurm.conf", CONF);
+    folder.write(
+        "lab.cfg",
+        "Cluster - 'lab':Fairshare=1\nParent - 'root'\nAccount - 'physics':Fairshare=3\nAccount - 'art':Fairshare=1\n\
+         Parent - 'physics'\nUser - 'ann':Fairshare=1\nAccount - 'optics':Fairshare=parent\n\
+         Parent - 'optics'\nUser - 'bob':Fairshare=1\nParent - 'art'\nUser - 'cid':Fairshare=1\nUser - 'bob':Fairshare=4\n",
+    );
+    let import = ["site", "import", "--slurm-conf", "slurm.conf", "--sacctmgr-dump", "lab.cfg", "-o", "lab"];
+    folder.run(&import).assert_succeeds();
+    let header = "JobID|User|Account|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES\n";
+    let rows: String = [("ann", "physics"), ("bob", "optics"), ("cid", "art"), ("bob", "art")]
+        .iter()
+        .enumerate()
+        .map(|(i, (user, account))| {
+            format!(
+                "{i}|{user}|{account}|main|COMPLETED|2026-01-05T08:00:00|2026-01-05T08:30:00|2026-01-05T08:31:40|100|2|\
+                 cpu=4,node=1\n"
+            )
+        })
+        .collect();
+    folder.write("sacct.txt", [header, &rows].concat());
+    let study = "study sacct.txt --site lab --scheduler easy --policy fair-tree --repeat 1 --out study";
+    let output = folder.run(&study.split(' ').collect::<Vec<&str>>()).assert_succeeds();
+    assert!(!output.stderr.contains("optics"), "{}", output.stderr);
+    let accounts = folder.read("study/accounts.csv");
+    // Of physics ann and bob have half each; of art cid has one part of five.
+    for row in ["physics,,ann,0.375,", "physics,,bob@optics,0.375,", "art,,cid,0.05,", "art,,bob@art,0.2,"] {
+        assert!(accounts.contains(row), "{row}:\n{accounts}");
+    }
+}

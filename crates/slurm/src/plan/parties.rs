@@ -57,7 +57,6 @@ impl<'a> Parties<'a> {
         let known: HashMap<(&str, &str), usize> =
             leaves.users.iter().enumerate().map(|(at, (u, a))| ((u.as_str(), a.as_str()), at)).collect();
         let all: Vec<Account> = leaves.tree.accounts().to_vec();
-        let named: HashMap<&str, usize> = all.iter().enumerate().map(|(at, a)| (a.name.as_str(), at)).collect();
         let mut homes = Vec::new();
         let mut shares = Vec::new();
         for (user, account) in &self.names {
@@ -69,7 +68,7 @@ impl<'a> Parties<'a> {
                 }
                 // Deleted since, or hidden: counts as one of the account's users.
                 None => {
-                    homes.push(named.get(account).copied());
+                    homes.push(leaves.homes.get(account).copied().flatten());
                     shares.push(Rational::ONE);
                 }
             }

@@ -148,10 +148,8 @@ mod tests {
         let dump = parse_dump(DUMP).unwrap();
         assert_eq!(dump.cluster.as_deref(), Some("lab"));
         let accounts = dump.accounts.accounts();
-        assert_eq!(
-            accounts.iter().map(|a| (a.name.as_str(), a.shares.to_string())).collect::<Vec<_>>(),
-            [("physics", "10".into())]
-        );
+        let short: Vec<_> = accounts.iter().map(|a| (a.name.as_str(), a.parent, a.shares.clone())).collect();
+        assert_eq!(short, [("physics", None, Some(10u8.into())), ("optics", Some(0), None)]);
         let users = dump.accounts.users();
         assert_eq!(users[1], ("ann", "physics", RawShares::Number(3)));
         assert_eq!(users[2], ("bob", "optics", RawShares::Number(1)));

@@ -110,7 +110,7 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     write_file(&written[0], &cluster_text(&described.cluster))?;
     let accounts = site.accounts.as_ref().filter(|a| !a.associations.is_empty());
     if let Some(accounts) = accounts {
-        let users = user_shares(accounts, |_, _| true, console);
+        let users = user_shares(accounts, |_, _| true);
         written.push(file(ACCOUNTS));
         write_file(&file(ACCOUNTS), &accounts_text(&accounts.accounts(), &users, &accounts.priorities()))?;
     }

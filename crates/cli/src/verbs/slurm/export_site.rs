@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use evenhand_model::{Cluster, Rational, Workload, parse_licences};
 use evenhand_slurm::{
-    Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partition, Partitions, Qos, RawShares,
-    ReadError, TextFiles, Unmodelled, Window, cluster, limit_associations, limit_jobs_of_qos, limit_partitions,
+    Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partition, Partitions, Qos, ReadError,
+    TextFiles, Unmodelled, Window, cluster, limit_associations, limit_jobs_of_qos, limit_partitions,
     priorities_and_preemption_of_qos, unmodelled_settings,
 };
-use evenhand_study::{accounts_text, cluster_text};
+use evenhand_study::{UserShares, accounts_text, cluster_text};
 
 use super::super::site::line;
 use super::{parse_time, read_failure};
@@ -92,8 +92,7 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     };
     store_workload(&site.workload, &imported.workload)?;
     write_file(&site.cluster, &cluster_text(&described.cluster))?;
-    let accounts =
-        accounts.map(|accounts| write_accounts(&accounts, &imported.workload, &args.site, console)).transpose()?;
+    let accounts = accounts.map(|accounts| write_accounts(&accounts, &imported.workload, &args.site)).transpose()?;
     Ok(SiteFiles { accounts, ..site })
 }
 
@@ -154,12 +153,7 @@ fn read_accounts(
 }
 
 /// Writes the accounts with the shares of the workload's users.
-fn write_accounts(
-    accounts: &Accounts,
-    workload: &Workload,
-    folder: &Path,
-    console: &Console,
-) -> Result<PathBuf, Failure> {
+fn write_accounts(accounts: &Accounts, workload: &Workload, folder: &Path) -> Result<PathBuf, Failure> {
     // Only users of the workload, in the accounts of their jobs: a site may have many more users.
     let columns = workload.columns();
     let mut associations = HashSet::new();
@@ -167,34 +161,27 @@ fn write_accounts(
         let account = columns.account.as_ref().and_then(|c| workload.accounts().get(c[row] as usize));
         associations.extend(account.map(|account| (workload.users()[user.index()].as_str(), account.as_str())));
     }
-    let users = user_shares(accounts, |user, account| associations.contains(&(user, account)), console);
+    let users = user_shares(accounts, |user, account| associations.contains(&(user, account)));
     let path = folder.join("accounts.toml");
     write_file(&path, &accounts_text(&accounts.accounts(), &users, &accounts.priorities()))?;
     Ok(path)
 }
 
-/// Returns the users with other shares than 1, once each.
-pub(crate) fn user_shares(
-    accounts: &Accounts,
-    included: impl Fn(&str, &str) -> bool,
-    console: &Console,
-) -> Vec<(String, Rational)> {
-    let mut shares: BTreeMap<&str, RawShares> = BTreeMap::new();
-    let mut differ = Vec::new();
-    for (user, account, share) in accounts.users() {
-        if included(user, account) && *shares.entry(user).or_insert(share) != share && !differ.contains(&user) {
-            differ.push(user);
-        }
+/// Returns the shares of users that are not 1: once for each user, or in each account if they differ.
+pub(crate) fn user_shares(accounts: &Accounts, included: impl Fn(&str, &str) -> bool) -> Vec<UserShares> {
+    let mut shares: BTreeMap<&str, Vec<(&str, Rational)>> = BTreeMap::new();
+    for (user, account, share) in accounts.users().into_iter().filter(|(user, account, _)| included(user, account)) {
+        shares.entry(user).or_default().push((account, share.in_tree()));
     }
-    if !differ.is_empty() {
-        console.note(&format!(
-            "Users with different shares in several accounts get those of the first account: {}.",
-            differ.join(", ")
-        ));
+    let mut users = Vec::new();
+    for (user, of_accounts) in shares {
+        let differ = of_accounts.iter().any(|(_, shares)| *shares != of_accounts[0].1);
+        let each = if differ { of_accounts.as_slice() } else { &of_accounts[..1] };
+        users.extend(each.iter().filter(|(_, shares)| *shares != Rational::ONE).map(|(account, shares)| UserShares {
+            user: user.to_string(),
+            account: differ.then(|| account.to_string()),
+            shares: shares.clone(),
+        }));
     }
-    shares
-        .into_iter()
-        .map(|(user, shares)| (user.to_string(), shares.in_tree()))
-        .filter(|(_, shares)| *shares != Rational::ONE)
-        .collect()
+    users
 }
