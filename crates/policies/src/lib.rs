@@ -90,13 +90,14 @@ mod sdrf_tree;
 mod sdrf_window;
 mod settings;
 mod share_order;
+mod site_billing;
 mod site_rule;
 mod tie_rule;
 mod usage;
 mod usage_order;
 mod usage_weighted;
 
-pub use billing::{BILLING_KEY, BILLING_OPTION, Billing, BillingRule, BillingSettings};
+pub use billing::{BILLING_KEY, BILLING_OPTION, Billing, BillingRule, BillingSettings, QueueBilling};
 pub use context::{PolicyContext, SiteConfiguration};
 pub use decay::{Clock, Decay, DecayError};
 pub use drawn_ties::DrawnTies;
@@ -107,6 +108,7 @@ pub use kinetic::Order;
 pub use registry::{Build, PolicyError, Registration, Registry, SharedBuild};
 pub use settings::{Listed, PolicySettings, ReadSettings, Section, SettingKey, SettingOption, choice};
 pub use share_order::{ShareKey, ShareOrder};
+pub use site_billing::{BILLING_WEIGHTS, TresWeight};
 pub use site_rule::SITE_RULE;
 pub use tie_rule::{LogPlace, TieRule};
 

@@ -7,7 +7,7 @@ use evenhand_documents::{DocumentError, Node, did_you_mean};
 use evenhand_model::{Quantity, Rational, Resource, Span, queue_names};
 
 use super::{Fairshare, NoNormal, Settings};
-use crate::billing::{BILLING_KEY, BillingSettings};
+use crate::billing::{BILLING_KEY, BillingRule, BillingSettings, QueueBilling};
 use crate::settings::{ReadSettings, Section, SettingKey};
 use crate::{PolicyContext, PolicyError, SiteConfiguration};
 
@@ -50,7 +50,7 @@ const LARGEST_PARTITION: u32 = 65_533;
 #[derive(Debug)]
 pub(crate) struct MultifactorSection {
     pub(crate) settings: Settings,
-    pub(crate) billing: BillingSettings,
+    pub(crate) billing: QueueBilling,
     /// Partitions that are no queue of the workload.
     pub(crate) unknown: Vec<String>,
 }
@@ -138,7 +138,10 @@ impl ReadSettings for MultifactorSection {
             None if section.is_absent() || section.is_only("billing") => Settings::default(),
             None => Settings::unset(),
         };
-        let billing = BillingSettings::read(section, context)?;
+        let billing = match (BillingSettings::read(section, context)?, context.site) {
+            (BillingSettings { billing: None }, Some(site)) => site.billing(context)?,
+            (settings, _) => settings.or_shares(BillingRule::Largest).into(),
+        };
         let (settings, unknown) = over(base, section, context)?;
         Ok(MultifactorSection { settings, billing, unknown })
     }
@@ -208,8 +211,7 @@ impl Settings {
         }
         let is_yes = |text: &str| ["yes", "true", "1"].contains(&text.to_ascii_lowercase().as_str());
         settings.favor_small = site.get("PriorityFavorSmall").is_some_and(is_yes);
-        let flags = site.get("PriorityFlags").unwrap_or_default().to_ascii_uppercase();
-        let has = |flag: &str| flags.split(',').any(|found| found.trim() == flag);
+        let has = |flag: &str| site.has_priority_flag(flag);
         settings.small_relative_to_time = has("SMALL_RELATIVE_TO_TIME");
         settings.fairshare = match (has("DEPTH_OBLIVIOUS"), has("NO_FAIR_TREE")) {
             (true, _) => Fairshare::DepthOblivious,
@@ -453,6 +455,7 @@ mod tests {
         let site = SiteConfiguration {
             settings: shown.map(|(name, value)| (name.to_ascii_lowercase(), value.to_string())).into(),
             partition_factors: [("short".to_string(), 10), ("night".to_string(), 40)].into(),
+            billing_weights: [("short".to_string(), "mem=2G".to_string())].into(),
             qos_priorities: [("normal".to_string(), 5), ("urgent".to_string(), 20)].into(),
             nodes: 64,
         };

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use evenhand_model::PreemptMode;
+use evenhand_policies::TresWeight;
 
 use super::qos::Qos;
 use super::scheduler_settings::PreemptModes;
@@ -79,7 +80,7 @@ const SETTINGS: [(&str, &[&str], &str); 17] = [
 ];
 
 /// Options of partitions and nodes, with the values that change nothing.
-const OPTIONS: [(&str, &[&str], &str); 26] = [
+const OPTIONS: [(&str, &[&str], &str); 25] = [
     ("PartitionName AllowAccounts", &["ALL"], "every account may use it"),
     ("PartitionName AllowGroups", &["ALL"], "every user may use it"),
     ("PartitionName AllowQos", &["ALL"], "every QOS may use it"),
@@ -105,11 +106,6 @@ const OPTIONS: [(&str, &[&str], &str); 26] = [
     ("PartitionName ReqResv", &["NO"], "no reservation is needed"),
     ("PartitionName RootOnly", &["NO"], "every user may use it"),
     ("PartitionName State", &["UP"], "it takes jobs"),
-    (
-        "PartitionName TRESBillingWeights",
-        &[],
-        "the policy site charges processors; --billing has other weights for the policy multifactor",
-    ),
     ("NodeName CoreSpecCount", &["0"], "all processors are for jobs"),
     ("NodeName CpuSpecList", &[], "all processors are for jobs"),
     (
@@ -121,12 +117,10 @@ const OPTIONS: [(&str, &[&str], &str); 26] = [
 ];
 
 /// Flags of PriorityFlags, and what happens instead.
-const PRIORITY_FLAGS: [(&str, &str); 5] = [
+const PRIORITY_FLAGS: [(&str, &str); 3] = [
     ("ACCRUE_ALWAYS", "a job's age counts from when it became eligible; from its submission with --release submit"),
     ("CALCULATE_RUNNING", "a running job keeps the priority with which it started"),
     ("INCR_ONLY", "priorities also fall"),
-    ("MAX_TRES", "the policy site charges processors; --billing has other weights for the policy multifactor"),
-    ("MAX_TRES_GRES", "the policy site charges processors; --billing has other weights for the policy multifactor"),
 ];
 
 /// Resources that PriorityWeightTRES can name and a workload can have.
@@ -209,6 +203,7 @@ pub fn unmodelled_settings(
             });
         }
     }
+    conf.into_iter().for_each(|conf| note_billing_weights(conf, &mut found));
     for one in qos {
         for (column, value) in &one.settings {
             if !QOS_WITHOUT_EFFECT.iter().any(|c| c.eq_ignore_ascii_case(column)) {
@@ -290,6 +285,22 @@ pub fn gang_with_other_modes(conf: &SlurmConf, qos: &[Qos], files: TextFiles<'_>
     found
 }
 
+/// Lists the weights of TRESBillingWeights that charge nothing: those of resources that no job of a workload has, and negative
+/// ones, which slurm.conf(5) allows.
+fn note_billing_weights(conf: &SlurmConf, found: &mut Vec<Unmodelled>) {
+    const NAME: &str = "PartitionName TRESBillingWeights";
+    for (option, values) in conf.options.iter().filter(|(option, _)| option.eq_ignore_ascii_case(NAME)) {
+        for (at, value) in values.iter().enumerate() {
+            let (partition, weights) = value.split_once('=').unwrap_or((value, ""));
+            let weights = TresWeight::parse_list(weights).unwrap_or_default();
+            for TresWeight { name, text, .. } in weights.iter().filter(|weight| !weight.is_followed()) {
+                let (value, place) = (format!("{partition}={name}={text}"), conf.place_of_option(option, at));
+                add(found, NAME.into(), value, place, "it charges nothing");
+            }
+        }
+    }
+}
+
 fn add(found: &mut Vec<Unmodelled>, name: String, value: String, place: String, instead: &'static str) {
     match found.iter_mut().find(|f| f.name == name && f.instead == instead) {
         Some(same) => {
@@ -338,8 +349,11 @@ mod tests {
         conf.options.insert("PartitionName Nodes".into(), all(&["main=n1"]));
         conf.options.insert("NodeName State".into(), all(&["n1=UNKNOWN", "n2=DRAIN", "c[1-9]=CLOUD"]));
         conf.options.insert("PartitionName RootOnly".into(), all(&["main=NO", "admin=YES"]));
-        conf.options.insert("PartitionName Hidden".into(), all(&["admin=YES"]));
         let at = |line| Position { file: "slurm.conf".into(), line, column: 9 };
+        let weights = ["main=CPU=1,Mem=0.25G", "gpu=CPU=1,license/x=10,GRES/gpu:a100=2"];
+        conf.options.insert("PartitionName TRESBillingWeights".into(), all(&weights));
+        conf.option_places.insert("PartitionName TRESBillingWeights".into(), vec![at(6), at(7)]);
+        conf.options.insert("PartitionName Hidden".into(), all(&["admin=YES"]));
         for (name, line) in [("priorityflags", 7), ("prioritysitefactorplugin", 8), ("priorityweightassoc", 9)] {
             conf.places.insert(name.into(), at(line));
         }
@@ -363,6 +377,7 @@ mod tests {
                 ("PartitionName Hidden", &all(&["admin=YES"])[..]),
                 ("PartitionName RootOnly", &all(&["admin=YES"])[..]),
                 ("PartitionName AllowAccounts", &all(&["gpu=physics"])[..]),
+                ("PartitionName TRESBillingWeights", &all(&["gpu=license/x=10", "gpu=GRES/gpu:a100=2"])[..]),
                 ("QOS MaxTRESPU", &all(&["normal=cpu=4"])[..]),
                 ("association GrpJobs", &all(&["physics=3"])[..]),
                 ("association Priority", &all(&["ann=3 in gpu"])[..]),
@@ -375,6 +390,7 @@ mod tests {
             [["slurm.conf:7:9"], ["slurm.conf:8:9"]]
         );
         assert_eq!([places("QOS MaxTRESPU"), places("association Priority")], [["qos.txt:2"], ["assoc.txt:3"]]);
+        assert_eq!(places("PartitionName TRESBillingWeights"), ["slurm.conf:7:9", "slurm.conf:7:9"]);
         assert!(places("SelectType").is_empty());
         let accounts = |text: &str| Accounts::parse(&format!("Account|User|Share|Priority\n{text}")).unwrap();
         let weights = |text: &str| {

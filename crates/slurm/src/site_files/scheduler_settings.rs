@@ -369,7 +369,7 @@ fn read_preempt_parameters(
 pub const SIMULATED_SETTINGS: &str = "# What a simulation follows of the site's slurm.conf.";
 
 /// Returns the settings that a simulation follows as a slurm.conf: those of the scheduler and of priorities, and the
-/// partitions' factors and tiers. It has no hosts, accounts or passwords.
+/// partitions' factors, tiers and billing weights. It has no hosts, accounts or passwords.
 pub fn simulated_settings_text(conf: &SlurmConf, partitions: &[Partition]) -> String {
     let mut text = format!("{SIMULATED_SETTINGS}\n");
     for (name, value) in conf.configuration.settings() {
@@ -382,7 +382,8 @@ pub fn simulated_settings_text(conf: &SlurmConf, partitions: &[Partition]) -> St
     for p in partitions {
         let (name, tier, factor) = (&p.name, p.priority_tier, p.priority_job_factor);
         let exclusive = if p.exclusive { " OverSubscribe=EXCLUSIVE" } else { "" };
-        text += &format!("PartitionName={name} PriorityTier={tier} PriorityJobFactor={factor}{exclusive}\n");
+        let weights = p.billing_weights.as_ref().map_or(String::new(), |w| format!(" TRESBillingWeights=\"{w}\""));
+        text += &format!("PartitionName={name} PriorityTier={tier} PriorityJobFactor={factor}{exclusive}{weights}\n");
     }
     text
 }
