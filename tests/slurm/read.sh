@@ -144,6 +144,15 @@ if [ "$(id -u)" = 0 ]; then
     holds "and looks at the site" as "$bob" "$work/evenhand" slurm show
 fi
 
+# A job whose batch script asks for whole nodes, which the line of its submission does not show.
+printf '#!/bin/sh\n#SBATCH --exclusive\ntrue\n' >whole.sh
+whole=$(submit "$ann" -A physics -n1 -c1 --mem=100M -t 5 whole.sh)
+whole_ended() { sacct -a -X -n -P -j "$whole" -o State | grep COMPLETED >/dev/null; }
+holds "a job of whole nodes ends" until_true 60 whole_ended
+holds "a study under Slurm's scheduler" "$evenhand" --format json slurm study --from 1d --all-users --site whole \
+    --scheduler slurm --policy fifo --out whole-report
+says "knows it by the nodes that it held" '"rule": "exclusive"'
+
 # The queue from slurmrestd is the queue from squeue: job by job, field by field, and so is the order.
 openapi=openapi/v0.0.38
 # From 23.11 on one plugin has all versions of the API.

@@ -176,6 +176,23 @@ mod tests {
         assert_eq!([gpu("2048"), gpu("2K"), gpu("2M")], ["2048", "1/512", "1/524288"]);
     }
 
+    /// A real Slurm 22.05.8 printed `billing=` of 6 (9 without MAX_TRES), 256, 256, none, 5 and 3 for such jobs, and sshare usage of
+    /// 659 (989), 28158, 28158, 76, 549 and 329 after 110 s: a billing of 0.7 is charged as that.
+    #[test]
+    fn jobs_are_billed_as_by_a_real_slurm() {
+        let weights = [("main", MANUAL), ("gpu", "Mem=0.25K"), ("cheap", "CPU=0.7")];
+        let of =
+            |flags: &str, queue: &str, demand: [u64; 3]| charges(flags, &weights, &[queue], "MB", demand)[1].clone();
+        assert_eq!([of("NO_NORMAL_QOS", "main", [1, 8192, 3]), of("MAX_TRES", "main", [1, 8192, 3])], ["9", "6"]);
+        assert_eq!(
+            [of("", "gpu", [1, 1024, 0]), of("", "cheap", [1, 100, 0]), of("", "plain", [3, 1024, 0])],
+            ["256", "7/10", "3"]
+        );
+        let [mega, twice] = [("Mem=0.25M", [1, 1024, 0]), ("CPU=1,CPU=5", [1, 100, 0])]
+            .map(|(weights, demand)| charges("", &[("main", weights)], &["main"], "MB", demand)[1].clone());
+        assert_eq!([mega, twice], ["256", "5"]);
+    }
+
     #[test]
     fn each_partition_has_its_weights_and_the_others_charge_processors() {
         let weights = [("gpu", MANUAL), ("cheap", "cpu=0.5")];
