@@ -9,6 +9,7 @@ use super::qos::Qos;
 use super::scheduler_settings::PreemptModes;
 use super::slurm_conf::SlurmConf;
 use crate::associations::{Accounts, AssociationSetting};
+use crate::partitions::Partition;
 
 /// Something that the site has set and a simulation does not follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +123,9 @@ const PRIORITY_FLAGS: [(&str, &str); 3] = [
     ("CALCULATE_RUNNING", "a running job keeps the priority with which it started"),
     ("INCR_ONLY", "priorities also fall"),
 ];
+
+/// The weights by which a partition bills.
+const BILLING: &str = "PartitionName TRESBillingWeights";
 
 /// Resources that PriorityWeightTRES can name and a workload can have.
 const TRES: [&str; 3] = ["cpu", "mem", "gres/gpu"];
@@ -285,19 +289,31 @@ pub fn gang_with_other_modes(conf: &SlurmConf, qos: &[Qos], files: TextFiles<'_>
     found
 }
 
-/// Lists the weights of TRESBillingWeights that charge nothing: those of resources that no job of a workload has, and negative
-/// ones, which slurm.conf(5) allows.
+/// Lists the weights of slurm.conf that charge nothing, by [`billing_weights_without_effect`].
 fn note_billing_weights(conf: &SlurmConf, found: &mut Vec<Unmodelled>) {
-    const NAME: &str = "PartitionName TRESBillingWeights";
-    for (option, values) in conf.options.iter().filter(|(option, _)| option.eq_ignore_ascii_case(NAME)) {
+    for (option, values) in conf.options.iter().filter(|(option, _)| option.eq_ignore_ascii_case(BILLING)) {
         for (at, value) in values.iter().enumerate() {
             let (partition, weights) = value.split_once('=').unwrap_or((value, ""));
-            let weights = TresWeight::parse_list(weights).unwrap_or_default();
-            for TresWeight { name, text, .. } in weights.iter().filter(|weight| !weight.is_followed()) {
-                let (value, place) = (format!("{partition}={name}={text}"), conf.place_of_option(option, at));
-                add(found, NAME.into(), value, place, "it charges nothing");
-            }
+            note_weights(found, partition, weights, &conf.place_of_option(option, at));
         }
+    }
+}
+
+/// Returns the weights in TRESBillingWeights of `scontrol show partition` that charge nothing: those of resources that no job of
+/// a workload has, and negative ones, which slurm.conf(5) allows; `None` if there are none.
+pub fn billing_weights_without_effect(partitions: &[Partition]) -> Option<Unmodelled> {
+    let mut found = Vec::new();
+    for partition in partitions {
+        let weights = partition.billing_weights.as_deref().unwrap_or_default();
+        note_weights(&mut found, &partition.name, weights, &format!("scontrol show partition:{}", partition.line));
+    }
+    found.pop()
+}
+
+fn note_weights(found: &mut Vec<Unmodelled>, partition: &str, weights: &str, place: &str) {
+    let weights = TresWeight::parse_list(weights).unwrap_or_default();
+    for TresWeight { name, text, .. } in weights.iter().filter(|weight| !weight.is_followed()) {
+        add(found, BILLING.into(), format!("{partition}={name}={text}"), place.to_string(), "it charges nothing");
     }
 }
 
@@ -336,6 +352,18 @@ mod tests {
         assert_eq!(found("SUSPEND,GANG", "OFF", "requeue"), listed("QOS normal=requeue"));
         assert_eq!(found("SUSPEND,GANG", "SUSPEND", "suspend"), None);
         assert_eq!(found("REQUEUE", "CANCEL", "requeue"), None);
+    }
+
+    #[test]
+    fn weights_of_live_partitions_that_charge_nothing_are_listed() {
+        let of = |text: &str| billing_weights_without_effect(&crate::Partitions::parse(text).unwrap().partitions);
+        assert_eq!(of("PartitionName=main\nPartitionName=fat TRESBillingWeights=CPU=1,Mem=0.25G\n"), None);
+        let found = of("PartitionName=main\nPartitionName=fat TRESBillingWeights=CPU=-1,bb/cray=2G\n").unwrap();
+        assert_eq!((found.name.as_str(), found.values.len()), (BILLING, 2));
+        assert_eq!(
+            (found.values[1].as_str(), found.places[1].as_str()),
+            ("fat=bb/cray=2G", "scontrol show partition:2")
+        );
     }
 
     #[test]
