@@ -138,11 +138,11 @@ impl Billing {
 
 /// The charge of a running task by its queue, as `TRESBillingWeights` of Slurm's partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueBilling {
+pub(crate) struct QueueBilling {
     /// That of tasks in no queue, and in queues past the end of `queues`.
-    pub default: Billing,
+    pub(crate) default: Billing,
     /// By queue.
-    pub queues: Vec<Billing>,
+    pub(crate) queues: Vec<Billing>,
 }
 
 impl From<Billing> for QueueBilling {

@@ -97,7 +97,7 @@ mod usage;
 mod usage_order;
 mod usage_weighted;
 
-pub use billing::{BILLING_KEY, BILLING_OPTION, Billing, BillingRule, BillingSettings, QueueBilling};
+pub use billing::{BILLING_KEY, BILLING_OPTION, Billing, BillingRule, BillingSettings};
 pub use context::{PolicyContext, SiteConfiguration};
 pub use decay::{Clock, Decay, DecayError};
 pub use drawn_ties::DrawnTies;

@@ -90,7 +90,7 @@ impl SiteConfiguration {
     ///
     /// # Errors
     /// Returns an error if the weights of a partition are malformed.
-    pub fn billing(&self, context: &PolicyContext<'_>) -> Result<QueueBilling, PolicyError> {
+    pub(crate) fn billing(&self, context: &PolicyContext<'_>) -> Result<QueueBilling, PolicyError> {
         let resources = context.resources;
         let default = Billing::parse("sum:cpu=1", resources).unwrap_or_else(|_| Billing::shares(BillingRule::Largest));
         let of_queue = |queue: &String| {
