@@ -136,7 +136,8 @@ fn the_site_s_priority_has_the_factors_of_associations_and_nice() {
 }
 
 /// Two users have run jobs at once: one with much memory on a partition that charges memory, one with more processors on one that
-/// charges these alone. Whoever was charged less has the better fair-share factor.
+/// charges these alone. Whoever was charged less has the better fair-share factor. A real Slurm 22.05.8 billed such jobs 6 and 5, and started
+/// the job of the second user first.
 #[test]
 fn the_site_s_priority_charges_by_the_weights_of_the_partitions() {
     let conf = |flags: &str, weights: &str| {
