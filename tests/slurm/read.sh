@@ -20,7 +20,8 @@ nodes='n1 8 16000 0 spec_100
 n2 8 16000 0 spec_100
 n3 4 32000 2 spec_150'
 SLURM_NODES=$nodes WITH_DB=1 SLURM_USERS="$ann" SLURM_CONF_EXTRA='PriorityWeightFairshare=1000
-PriorityWeightAge=10' "$root/scripts/slurm-up.sh" "$work/slurm" >"$work/up" || exit 1
+PriorityWeightAge=10
+PartitionName=fat Nodes=ALL TRESBillingWeights="CPU=1.0,Mem=0.25G"' "$root/scripts/slurm-up.sh" "$work/slurm" >"$work/up" || exit 1
 eval "$(cat "$work/up")"
 cd "$work" || exit 1
 
@@ -143,6 +144,17 @@ if [ "$(id -u)" = 0 ]; then
     says "all nine" "kept 9 tasks"
     holds "and looks at the site" as "$bob" "$work/evenhand" slurm show
 fi
+
+# A job whose batch script asks for whole nodes, which the line of its submission does not show.
+printf '#!/bin/sh\n#SBATCH --exclusive\nsleep 1\n' >whole.sh
+whole=$(submit "$ann" -A physics -n1 -c1 --mem=100M -t 5 whole.sh)
+whole_ended() { sacct -a -X -n -P -o JobID,State | grep -x "$whole|COMPLETED" >/dev/null; }
+holds "a job of whole nodes ends" until_true 60 whole_ended
+holds "a study under Slurm's scheduler" "$evenhand" --format json slurm study --from 1d --all-users --site whole \
+    --scheduler slurm --policy site,fifo --out whole-report
+says "knows it by the nodes that it held" '"rule": "exclusive"'
+holds_in "it has the running Slurm's settings" '^PriorityWeightFairshare=1000' whole/slurm.conf
+holds_in "and what its partitions bill" '^PartitionName=fat .*TRESBillingWeights="CPU=1.0,Mem=0.25G"' whole/slurm.conf
 
 # The queue from slurmrestd is the queue from squeue: job by job, field by field, and so is the order.
 openapi=openapi/v0.0.38

@@ -1,8 +1,8 @@
 //! The decayed usage of a tree of accounts, which the policies for sites with accounts share.
 
-use evenhand_model::{Amount, Rational, Time, UserId};
+use evenhand_model::{Rational, Time, UserId};
 
-use crate::billing::Billing;
+use crate::billing::QueueBilling;
 use crate::holdings::Holdings;
 use crate::usage::DecayedUsage;
 use crate::{Job, PolicyContext, TieRule};
@@ -22,7 +22,7 @@ impl AccountUsage {
     ///
     /// # Panics
     /// Panics if the context has no tree, or a tree of other users.
-    pub(crate) fn new(context: &PolicyContext<'_>, billing: &Billing) -> AccountUsage {
+    pub(crate) fn new(context: &PolicyContext<'_>, billing: &QueueBilling) -> AccountUsage {
         let tree = context.accounts.expect("built only where there are accounts");
         let users = context.weights.len();
         assert_eq!(tree.users(), users, "a tree of these users");
@@ -75,14 +75,14 @@ impl AccountUsage {
         std::mem::replace(&mut self.waiting[user.index()], first.is_some())
     }
 
-    pub(crate) fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
-        self.usage.started(now, user, demand);
-        self.holdings.add(user, demand);
+    pub(crate) fn started(&mut self, now: Time, job: &Job<'_>) {
+        self.usage.started(now, job);
+        self.holdings.add(job.user, job.demand);
     }
 
-    pub(crate) fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
-        self.usage.finished(now, user, demand);
-        self.holdings.remove(user, demand);
+    pub(crate) fn finished(&mut self, now: Time, job: &Job<'_>) {
+        self.usage.finished(now, job);
+        self.holdings.remove(job.user, job.demand);
     }
 
     /// Advances the time and returns s.

@@ -132,10 +132,23 @@ impl Billing {
     /// assert_eq!(max.charge(&[Amount(1), Amount(8)], &pool), Rational::from(2));
     /// ```
     pub fn charge(&self, demand: &[Amount], pool: &Capacity) -> Rational {
-        let charges = Charges::new(self, pool);
-        let mut sum = Rational::ZERO;
-        charges.charged(demand, |r, steps| sum += Rational::from(steps) * &charges.per_step()[r]);
-        sum
+        Charges::new(&QueueBilling::from(self.clone()), pool).charge(None, demand)
+    }
+}
+
+/// The charge of a running task by its queue, as `TRESBillingWeights` of Slurm's partitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QueueBilling {
+    /// That of tasks in no queue, and in queues past the end of `queues`.
+    pub(crate) default: Billing,
+    /// By queue.
+    pub(crate) queues: Vec<Billing>,
+}
+
+impl From<Billing> for QueueBilling {
+    /// The same in every queue.
+    fn from(default: Billing) -> QueueBilling {
+        QueueBilling { default, queues: Vec::new() }
     }
 }
 
@@ -143,61 +156,98 @@ impl Billing {
 ///
 /// Under either rule the charge of many tasks is a weighted sum of whole steps, since under [`BillingRule::Largest`] a
 /// task counts only with its most expensive resource and the global ones. So whole steps are accumulated, and charges
-/// are derived from them.
+/// are derived from them. They stand in columns: one for each resource of each of the different billings.
 #[derive(Clone, Debug)]
 pub(crate) struct Charges {
+    /// The different billings; the first is the default.
+    billings: Vec<OnPool>,
+    /// By queue: its billing.
+    of_queue: Vec<usize>,
+    /// The charge for one step, by column.
+    exact: Vec<Rational>,
+    approximate: Vec<f64>,
+}
+
+/// What a billing is on a pool, besides its charges for steps.
+#[derive(Clone, Debug)]
+struct OnPool {
     rule: BillingRule,
     /// Whether a resource is added whatever the rule.
     global: Vec<bool>,
-    /// The charge for one step, by resource.
-    exact: Vec<Rational>,
-    approximate: Vec<f64>,
 }
 
 /// Products of two `f64` nearer than this, relatively, are compared exactly.
 const NEAR: f64 = 8.0 * f64::EPSILON;
 
 impl Charges {
-    pub(crate) fn new(billing: &Billing, capacity: &Capacity) -> Charges {
-        let exact: Vec<Rational> = (0..capacity.width())
-            .map(|r| match &billing.weights {
-                None => Rational::ONE / capacity.exact_steps(r),
-                // units / steps: one step in units.
-                Some(weights) => &weights[r] * capacity.exact_units(r) / capacity.exact_steps(r),
+    pub(crate) fn new<'a>(billing: &'a QueueBilling, capacity: &Capacity) -> Charges {
+        let mut different = vec![&billing.default];
+        let mut place = |of: &'a Billing| {
+            different.iter().position(|known| *known == of).unwrap_or_else(|| {
+                different.push(of);
+                different.len() - 1
             })
-            .collect();
-        let global = (0..capacity.width()).map(|r| billing.global.contains(&r)).collect();
-        Charges { rule: billing.rule, global, approximate: exact.iter().map(to_f64).collect(), exact }
+        };
+        let of_queue = billing.queues.iter().map(&mut place).collect();
+        let width = capacity.width();
+        let per_step = |billing: &Billing, r: usize| match &billing.weights {
+            None => Rational::ONE / capacity.exact_steps(r),
+            // units / steps: one step in units.
+            Some(weights) => &weights[r] * capacity.exact_units(r) / capacity.exact_steps(r),
+        };
+        let exact: Vec<Rational> =
+            different.iter().flat_map(|billing| (0..width).map(move |r| per_step(billing, r))).collect();
+        let on_pool = |billing: &&Billing| OnPool {
+            rule: billing.rule,
+            global: (0..width).map(|r| billing.global.contains(&r)).collect(),
+        };
+        Charges {
+            billings: different.iter().map(on_pool).collect(),
+            of_queue,
+            approximate: exact.iter().map(to_f64).collect(),
+            exact,
+        }
     }
 
-    /// The charge for one step, by resource.
+    /// The charge for one step, by column.
     pub(crate) fn per_step(&self) -> &[Rational] {
         &self.exact
     }
 
-    /// Returns the charged steps of a task: all, or those of its most expensive resource and of the global ones. Ties
-    /// go to the first resource; the choice does not affect the charge.
-    pub(crate) fn charged(&self, demand: &[Amount], mut charge: impl FnMut(usize, u64)) {
+    /// Returns the charged steps of a task by column: all, or those of its most expensive resource and of the global ones.
+    /// Ties go to the first resource; the choice does not affect the charge.
+    pub(crate) fn charged(&self, queue: Option<u32>, demand: &[Amount], mut charge: impl FnMut(usize, u64)) {
+        let billing = queue.and_then(|queue| self.of_queue.get(queue as usize)).copied().unwrap_or(0);
+        let OnPool { rule, global } = &self.billings[billing];
+        let first = billing * demand.len();
         let mut dearest = None;
         for (r, d) in demand.iter().enumerate() {
-            if self.rule == BillingRule::Sum || self.global[r] {
-                charge(r, d.0);
-            } else if dearest.is_none_or(|best| self.dearer(demand, r, best)) {
+            if *rule == BillingRule::Sum || global[r] {
+                charge(first + r, d.0);
+            } else if dearest.is_none_or(|best| self.dearer(first, demand, r, best)) {
                 dearest = Some(r);
             }
         }
         if let Some(r) = dearest {
-            charge(r, demand[r].0);
+            charge(first + r, demand[r].0);
         }
     }
 
-    fn dearer(&self, demand: &[Amount], a: usize, b: usize) -> bool {
-        let price = |r: usize| demand[r].0 as f64 * self.approximate[r];
+    /// Returns the charge per second of a task, exactly.
+    pub(crate) fn charge(&self, queue: Option<u32>, demand: &[Amount]) -> Rational {
+        let mut sum = Rational::ZERO;
+        self.charged(queue, demand, |column, steps| sum += Rational::from(steps) * &self.exact[column]);
+        sum
+    }
+
+    /// Whether resource `a` of a demand costs more than `b`, by the charges from column `first` on.
+    fn dearer(&self, first: usize, demand: &[Amount], a: usize, b: usize) -> bool {
+        let price = |r: usize| demand[r].0 as f64 * self.approximate[first + r];
         let (x, y) = (price(a), price(b));
         if (x - y).abs() > NEAR * x.max(y) {
             return x > y;
         }
-        let price = |r: usize| Rational::from(demand[r].0) * &self.exact[r];
+        let price = |r: usize| Rational::from(demand[r].0) * &self.exact[first + r];
         price(a) > price(b)
     }
 }
@@ -211,8 +261,22 @@ mod tests {
         let resources = ["cpu", "mem"].map(|r| Resource::new(r, ""));
         let capacity = Capacity::new(&resources, vec![Rational::from(10), Rational::from(30)]).unwrap();
         let mut charged = Vec::new();
-        Charges::new(billing, &capacity).charged(&demand.map(Amount), |r, steps| charged.push((r, steps)));
+        let charges = Charges::new(&billing.clone().into(), &capacity);
+        charges.charged(None, &demand.map(Amount), |r, steps| charged.push((r, steps)));
         charged
+    }
+
+    #[test]
+    fn queues_have_columns_of_their_own_where_they_charge_otherwise() {
+        let resources = ["cpu", "mem"].map(|r| Resource::new(r, ""));
+        let capacity = Capacity::new(&resources, vec![Rational::from(10), Rational::from(30)]).unwrap();
+        let of = |text: &str| Billing::parse(text, &resources).unwrap();
+        let queues = ["sum:cpu=2,mem=3", "sum:cpu=1", "sum:cpu=2,mem=3", "max:cpu=2,mem=3"].map(of).to_vec();
+        let charges = Charges::new(&QueueBilling { default: of("sum:cpu=1"), queues }, &capacity);
+        let per_step: Vec<u32> = charges.per_step().iter().map(|x| x.to_string().parse().unwrap()).collect();
+        assert_eq!(per_step, [1, 0, 2, 3, 2, 3]);
+        let charge = |queue: Option<u32>| charges.charge(queue, &[Amount(4), Amount(5)]).to_string();
+        assert_eq!([None, Some(0), Some(1), Some(2), Some(3), Some(9)].map(charge), ["4", "23", "4", "23", "15", "4"]);
     }
 
     #[test]

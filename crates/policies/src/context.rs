@@ -128,6 +128,8 @@ pub struct SiteConfiguration {
     pub settings: BTreeMap<String, String>,
     /// `PriorityJobFactor` of every partition, by name.
     pub partition_factors: BTreeMap<String, u32>,
+    /// `TRESBillingWeights` of the partitions that have them, by name.
+    pub billing_weights: BTreeMap<String, String>,
     /// `Priority` of every QOS, by name; empty: not known.
     pub qos_priorities: BTreeMap<String, u32>,
     /// How many nodes there are; 0: not known.
@@ -148,5 +150,11 @@ impl SiteConfiguration {
     /// Returns a setting by its name in slurm.conf(5), in any case.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.settings.get(&name.to_ascii_lowercase()).map(String::as_str)
+    }
+
+    /// Returns whether `PriorityFlags` has a flag.
+    pub(crate) fn has_priority_flag(&self, flag: &str) -> bool {
+        let flags = self.get("PriorityFlags").unwrap_or_default();
+        flags.split(',').any(|found| found.trim().eq_ignore_ascii_case(flag))
     }
 }

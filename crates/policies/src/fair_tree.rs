@@ -20,7 +20,7 @@ use std::cmp::Ordering;
 use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::account_usage::AccountUsage;
-use crate::billing::{BILLING_OPTION, Billing, BillingRule, BillingSettings};
+use crate::billing::{BILLING_OPTION, BillingRule, BillingSettings, QueueBilling};
 use crate::usage_order::UsageOrder;
 use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
@@ -31,7 +31,7 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
     "accounts, then users, by decayed usage over share, level by level (Slurm's Fair Tree)",
     |context| {
         let settings: BillingSettings = context.read_settings(NAME)?;
-        let billing = settings.or_shares(BillingRule::Largest);
+        let billing: QueueBilling = settings.or_shares(BillingRule::Largest).into();
         match context.accounts {
             Some(_) => Ok(Box::new(FairTree::new(context, &billing))),
             // One level: users in the order of usage over share.
@@ -60,7 +60,7 @@ pub(crate) struct FairTree {
 
 impl FairTree {
     /// Creates the policy for the context's account tree, charged by `billing`.
-    pub(crate) fn new(context: &PolicyContext<'_>, billing: &Billing) -> FairTree {
+    pub(crate) fn new(context: &PolicyContext<'_>, billing: &QueueBilling) -> FairTree {
         let tree = AccountUsage::new(context, billing);
         let (users, nodes) = (tree.users(), tree.nodes());
         let mut children = vec![Vec::new(); (nodes - users) as usize + 1];
@@ -212,13 +212,11 @@ impl Policy for FairTree {
     }
 
     fn started(&mut self, now: Time, job: &Job<'_>) {
-        let Job { user, demand, .. } = *job;
-        self.tree.started(now, user, demand);
+        self.tree.started(now, job);
     }
 
     fn finished(&mut self, now: Time, job: &Job<'_>) {
-        let Job { user, demand, .. } = *job;
-        self.tree.finished(now, user, demand);
+        self.tree.finished(now, job);
     }
 
     fn next(&mut self, now: Time) -> Option<UserId> {

@@ -90,6 +90,7 @@ mod sdrf_tree;
 mod sdrf_window;
 mod settings;
 mod share_order;
+mod site_billing;
 mod site_rule;
 mod tie_rule;
 mod usage;
@@ -107,6 +108,7 @@ pub use kinetic::Order;
 pub use registry::{Build, PolicyError, Registration, Registry, SharedBuild};
 pub use settings::{Listed, PolicySettings, ReadSettings, Section, SettingKey, SettingOption, choice};
 pub use share_order::{ShareKey, ShareOrder};
+pub use site_billing::{BILLING_WEIGHTS, TresWeight};
 pub use site_rule::SITE_RULE;
 pub use tie_rule::{LogPlace, TieRule};
 

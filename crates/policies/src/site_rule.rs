@@ -2,10 +2,9 @@
 
 use evenhand_model::Span;
 
-use crate::billing::Billing;
 use crate::fifo::Fifo;
 use crate::multifactor::{Settings, days_and_time, policy_of_site};
-use crate::{BillingRule, Decay, PolicyContext, PolicyError, Registration, SiteConfiguration};
+use crate::{Decay, PolicyError, Registration, SiteConfiguration};
 
 const NAME: &str = "site";
 /// PriorityDecayHalfLife where slurm.conf does not set it.
@@ -14,7 +13,7 @@ const HALF_LIFE: Span = Span::from_secs(7 * 86_400);
 /// The policy that orders jobs as the site's own Slurm does: by its multifactor priority with all its settings, or with
 /// priority/basic by submission.
 ///
-/// It needs [`PolicyContext::site`], and is therefore no policy of [`Registry::built_in`](crate::Registry::built_in):
+/// It needs [`PolicyContext::site`](crate::PolicyContext::site), and is therefore no policy of [`Registry::built_in`](crate::Registry::built_in):
 /// who knows the site adds it.
 pub const SITE_RULE: Registration =
     Registration::new(NAME, "the rule of the site's own Slurm, as its slurm.conf has it", |context| {
@@ -27,13 +26,8 @@ pub const SITE_RULE: Registration =
         }
         let settings = Settings::of_site(site, context.resources, context.queues, context.qos)?;
         let context = context.decay(Some(decay(site)?));
-        Ok(policy_of_site(&context, &billing(&context), &settings))
+        Ok(policy_of_site(&context, &site.billing(&context)?, &settings))
     });
-
-/// Slurm charges processors where no other weights are set.
-fn billing(context: &PolicyContext<'_>) -> Billing {
-    Billing::parse("sum:cpu=1", context.resources).unwrap_or_else(|_| Billing::shares(BillingRule::Largest))
-}
 
 /// The decay of past use; without one past use is kept for ever.
 fn decay(site: &SiteConfiguration) -> Result<Decay, PolicyError> {
@@ -61,7 +55,7 @@ mod tests {
     use evenhand_model::{Amount, Capacity, Rational, Resource, Time, UserId, Weights};
 
     use super::*;
-    use crate::{Job, Registry};
+    use crate::{Job, PolicyContext, Registry};
 
     /// The priority of a job of 3 of 4 processors under a slurm.conf.
     fn priority(conf: &[(&str, &str)]) -> Result<Option<u32>, String> {

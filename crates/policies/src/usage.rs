@@ -11,9 +11,10 @@
 
 use std::cmp::Ordering;
 
-use evenhand_model::{Amount, Capacity, Rational, Time, UserId};
+use evenhand_model::{Capacity, Rational, Time};
 
-use crate::billing::{Billing, Charges};
+use crate::Job;
+use crate::billing::{Charges, QueueBilling};
 use crate::commitment::{Branch, Commitment};
 use crate::decay::{Clock, Decay};
 use crate::extended_precision::ExtendedFloat;
@@ -21,13 +22,13 @@ use crate::extended_precision::ExtendedFloat;
 /// The decayed usage of users, numbered from 0, and of the accounts above them, numbered after them.
 pub(crate) struct DecayedUsage {
     charges: Charges,
-    /// The charge for one step, by resource.
+    /// The charge for one step, by column of `charges`.
     per_step: Vec<ExtendedFloat>,
     decay: Decay,
     clock: Clock,
     /// The account above each user and account.
     above: Vec<Option<u32>>,
-    /// Charged steps, now and at the last instant, by node and resource.
+    /// Charged steps, now and at the last instant, by node and column of `charges`.
     charged: Vec<u64>,
     settled: Vec<u64>,
     /// V as of `since`, whose overuse is the rate, by node.
@@ -48,9 +49,14 @@ pub(crate) struct DecayedUsage {
 
 impl DecayedUsage {
     /// Creates the usage of nodes without charges. `above` has the number of the parent account of each node.
-    pub(crate) fn new(billing: &Billing, capacity: &Capacity, decay: Decay, above: Vec<Option<u32>>) -> DecayedUsage {
-        let (nodes, width) = (above.len(), capacity.width());
+    pub(crate) fn new(
+        billing: &QueueBilling,
+        capacity: &Capacity,
+        decay: Decay,
+        above: Vec<Option<u32>>,
+    ) -> DecayedUsage {
         let charges = Charges::new(billing, capacity);
+        let (nodes, width) = (above.len(), charges.per_step().len());
         DecayedUsage {
             per_step: charges.per_step().iter().map(ExtendedFloat::from_rational).collect(),
             charges,
@@ -72,21 +78,21 @@ impl DecayedUsage {
         }
     }
 
-    pub(crate) fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
-        self.change(now, user, demand, |charged, steps| charged + steps);
+    pub(crate) fn started(&mut self, now: Time, job: &Job<'_>) {
+        self.change(now, job, |charged, steps| charged + steps);
     }
 
-    pub(crate) fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
-        self.change(now, user, demand, |charged, steps| charged - steps);
+    pub(crate) fn finished(&mut self, now: Time, job: &Job<'_>) {
+        self.change(now, job, |charged, steps| charged - steps);
     }
 
-    fn change(&mut self, now: Time, user: UserId, demand: &[Amount], with: impl Fn(u64, u64) -> u64) {
+    fn change(&mut self, now: Time, job: &Job<'_>, with: impl Fn(u64, u64) -> u64) {
         self.advance(now);
         let width = self.per_step.len();
-        let mut at = Some(user.0);
+        let mut at = Some(job.user.0);
         while let Some(node) = at {
             let row = &mut self.charged[node as usize * width..][..width];
-            self.charges.charged(demand, |r, steps| row[r] = with(row[r], steps));
+            self.charges.charged(job.queue, job.demand, |column, steps| row[column] = with(row[column], steps));
             if !std::mem::replace(&mut self.is_touched[node as usize], true) {
                 self.touched.push(node);
             }
@@ -215,10 +221,8 @@ impl DecayedUsage {
     }
 
     /// Returns the charge of one task per second, exactly.
-    pub(crate) fn charge(&self, demand: &[Amount]) -> Rational {
-        let mut sum = Rational::ZERO;
-        self.charges.charged(demand, |r, steps| sum += Rational::from(steps) * &self.charges.per_step()[r]);
-        sum
+    pub(crate) fn charge(&self, job: &Job<'_>) -> Rational {
+        self.charges.charge(job.queue, job.demand)
     }
 
     /// Compares V / e of two nodes exactly.

@@ -2,7 +2,7 @@
 
 use evenhand_model::{Rational, Span, Time, UserId};
 
-use crate::billing::Billing;
+use crate::billing::QueueBilling;
 use crate::commitment::Branch;
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::LineOrder;
@@ -54,7 +54,7 @@ pub(crate) struct UsageOrder {
 
 impl UsageOrder {
     /// Creates the policy, which charges by `billing`. With `sampling`, each start has an entry penalty of that run time.
-    pub(crate) fn new(context: &PolicyContext<'_>, billing: &Billing, sampling: Option<Span>) -> UsageOrder {
+    pub(crate) fn new(context: &PolicyContext<'_>, billing: &QueueBilling, sampling: Option<Span>) -> UsageOrder {
         let users = context.weights.len();
         let decay = context.decay.expect("the registry checks that a decay is given");
         let penalty = sampling.map(|interval| {
@@ -168,13 +168,13 @@ impl Policy for UsageOrder {
     fn started(&mut self, now: Time, job: &Job<'_>) {
         let Job { user, demand, .. } = *job;
         self.advance(now);
-        self.usage.started(now, user, demand);
+        self.usage.started(now, job);
         self.holdings.add(user, demand);
         if let Some(p) = &mut self.penalty {
             if p.pending[user.index()].is_zero() {
                 p.penalised.push(user);
             }
-            p.pending[user.index()] += self.usage.charge(demand);
+            p.pending[user.index()] += self.usage.charge(job);
             let penalty = self.penalty_of(user);
             self.set_line(user, penalty);
         }
@@ -183,7 +183,7 @@ impl Policy for UsageOrder {
     fn finished(&mut self, now: Time, job: &Job<'_>) {
         let Job { user, demand, .. } = *job;
         self.advance(now);
-        self.usage.finished(now, user, demand);
+        self.usage.finished(now, job);
         self.holdings.remove(user, demand);
     }
 

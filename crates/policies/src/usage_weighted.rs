@@ -27,7 +27,7 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
     "lowest decayed usage over weight, with an entry penalty (Kueue's admission fair sharing)",
     |context| {
         let settings: UsageWeightedSettings = context.read_settings(NAME)?;
-        let billing = settings.billing.or_shares(BillingRule::Sum);
+        let billing = settings.billing.or_shares(BillingRule::Sum).into();
         Ok(Box::new(UsageOrder::new(context, &billing, settings.sampling_interval)))
     },
 )

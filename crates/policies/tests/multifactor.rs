@@ -432,6 +432,7 @@ fn the_site_s_rule_gives_the_priorities_that_slurm_printed() {
         partition_factors: named(&[("main", 1), ("low", 5), ("high", 20)]),
         qos_priorities: named(&[("normal", 0), ("urgent", 1000), ("odd", 370)]),
         nodes: 3,
+        ..SiteConfiguration::default()
     };
     let registry = Registry::built_in().with(SITE_RULE).unwrap();
     let (queues, qos) = (["main", "high"].map(String::from), ["odd", "urgent", "normal"].map(String::from));
@@ -484,6 +485,7 @@ fn associations_nice_and_plain_factors_are_those_that_slurm_printed() {
             partition_factors: named(&[("main", 1), ("low", 5), ("high", 20)]),
             qos_priorities: named(&[("normal", 0), ("urgent", 1000)]),
             nodes: 3,
+            ..SiteConfiguration::default()
         };
         let registry = Registry::built_in().with(SITE_RULE).unwrap();
         let context = PolicyContext::new(&capacity, &weights).resources(&resources).queues(&queues).qos(&qos);

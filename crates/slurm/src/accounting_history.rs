@@ -13,8 +13,9 @@ use crate::error::ReadError;
 use crate::queue::Queue;
 use crate::run_commands::{Call, Commands};
 
-/// The fields for an import. Without free text of users (names, comments), which may contain the separator.
-const COLUMNS: &str = "--format=JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,AllocTRES,Reservation,Constraints";
+/// The fields for an import. NodeList shows jobs of whole nodes whose batch scripts have `#SBATCH --exclusive`: they held all
+/// processors of their nodes and had requested fewer. Without free text of users (names, comments), which may contain the separator.
+const COLUMNS: &str = "--format=JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,AllocTRES,Reservation,Constraints,NodeList";
 
 /// The commands that submitted the jobs, for throttles of arrays, nice values and whole nodes: free text, which may contain the separator
 /// and line ends.
@@ -151,6 +152,7 @@ mod tests {
         let arguments = history(true, false).call().arguments.join(" ");
         assert!(arguments.contains("--starttime=2023-08-31T00:00:00 --endtime=2023-08-31T12:29:47"), "{arguments}");
         assert!(arguments.contains("--allusers"));
+        assert!(arguments.contains(",ReqTRES,AllocTRES,") && arguments.contains(",NodeList "), "{arguments}");
         assert!(!history(false, false).call().arguments.join(" ").contains("--allusers"));
     }
 
@@ -220,6 +222,10 @@ mod tests {
         let read = |text: &str, lenient| history(true, lenient).read(&RecordedOutput::default().with("sacct", text));
         let imported = read(good, false).unwrap();
         assert_eq!((imported.workload.users(), imported.summary.tasks), (&["ann".to_string()][..], 1));
+        let with_nodes =
+            good.replacen("AllocTRES\n", "AllocTRES|NodeList\n", 1).replacen("node=1\n", "node=1|n[1-2]\n", 1);
+        let workload = read(&with_nodes.replacen("cpu=2|\n", "cpu=2||None assigned\n", 1), false).unwrap().workload;
+        assert_eq!(workload.detail(Detail::Machines, 0), Some("n[1-2]"));
         let bad =
             format!("{good}3|cid|phys|main|COMPLETED|x|2023-08-31T00:00:05|2023-08-31T00:01:05|60|5|cpu=2|cpu=2\n");
         assert!(read(&bad, false).unwrap_err().to_string().starts_with("sacct:4:27: found \"x\""));

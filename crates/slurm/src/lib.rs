@@ -76,10 +76,10 @@ pub use queue::{Array, Heterogeneous, Hold, Job, JobState, Queue};
 pub use run_commands::{Call, CommandError, Commands, FailureKind, LocalCommands, RecordedOutput};
 pub use site_files::{
     Dump, Position, Qos, SIMULATED_SETTINGS, SchedulerSettings, SiteClosure, SiteFileError, SlurmConf, TextFiles,
-    Unmodelled, gang_with_other_modes, inconsistent_qos, licences_of_conf, limit_associations, limit_jobs_of_qos,
-    limit_partitions, parse_dump, parse_events, parse_qos, parse_reservations, priorities_and_preemption_of_qos,
-    read_slurm_conf, scheduler_settings, simulated_settings_text, slurm_conf_names, unmodelled_settings,
-    weights_without_priorities,
+    Unmodelled, billing_weights_without_effect, gang_with_other_modes, inconsistent_qos, licences_of_conf,
+    limit_associations, limit_jobs_of_qos, limit_partitions, parse_dump, parse_events, parse_qos, parse_reservations,
+    priorities_and_preemption_of_qos, read_slurm_conf, scheduler_settings, simulated_settings_text, slurm_conf_names,
+    unmodelled_settings, weights_without_priorities,
 };
 pub use site_priority::{site_configuration, site_priority};
 pub use slurmrestd::{ApiVersion, Rest, RestError};

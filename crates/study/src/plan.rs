@@ -377,7 +377,7 @@ fn run_digest(
     }
     if let Some(site) = &request.inputs.site {
         // Every field, exactly. The number changes when the site's own rule gives other priorities for the same fields.
-        d.text("site 2").text(&format!("{site:?}"));
+        d.text("site 3").text(&format!("{site:?}"));
     }
     d.number(u64::from(options.blocking)).number(options.until.map_or(u64::MAX, Time::nanos));
     // Where priorities do not move no structure is chosen.

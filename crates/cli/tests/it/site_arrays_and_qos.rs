@@ -135,6 +135,52 @@ fn the_site_s_priority_has_the_factors_of_associations_and_nice() {
     assert_eq!(order("sbatch --nice run.sh", "multifactor"), [0, 2, 1, 3]);
 }
 
+/// Two users have run jobs at once: one with much memory on a partition that charges memory, one with more processors on one that
+/// charges these alone. Whoever was charged less has the better fair-share factor. A real Slurm 22.05.8 billed such jobs 6 and 5, and started
+/// the job of the second user first.
+#[test]
+fn the_site_s_priority_charges_by_the_weights_of_the_partitions() {
+    let conf = |flags: &str, weights: &str| {
+        format!(
+            "ClusterName=lab\nPriorityType=priority/multifactor\nPriorityWeightFairshare=1000\n{flags}\
+             NodeName=n1 CPUs=8 RealMemory=8192\nPartitionName=plain Nodes=n1 MaxTime=1-0\n\
+             PartitionName=fat Nodes=n1 MaxTime=1-0{weights}\n"
+        )
+    };
+    let row = |id: u32, user: &str, partition: &str, second: u32, tres: &str| {
+        format!(
+            "{id}|{user}|{partition}|COMPLETED|2026-01-05T08:00:0{second}|2026-01-05T09:30:00|2026-01-05T09:40:00|600|20|{tres},node=1\n"
+        )
+    };
+    let header = "JobID|User|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES\n";
+    let rows = [
+        row(1, "fay", "fat", 1, "cpu=2,mem=4G"),
+        row(2, "pia", "plain", 1, "cpu=5,mem=1G"),
+        row(3, "pia", "plain", 2, "cpu=8,mem=8G"),
+        row(4, "fay", "plain", 3, "cpu=8,mem=8G"),
+    ];
+    let order = |flags: &str, weights: &str, policy: &str| {
+        let folder = TestFolder::with("slurm.conf", conf(flags, weights));
+        folder.write("sacct.txt", [header, &rows.concat()].concat());
+        let import = folder.run(&["site", "import", "--slurm-conf", "slurm.conf", "-o", "lab"]).assert_succeeds();
+        let waits = waits(&folder, "slurm", policy).0;
+        (if waits[3] < waits[2] { "fay first" } else { "pia first" }, import.stdout)
+    };
+    let weights = " TRESBillingWeights=\"CPU=1.0,Mem=1G,license/x=4\"";
+    for policy in ["site", "multifactor"] {
+        // Processors: 2 against 5.
+        assert_eq!(order("", "", policy).0, "fay first");
+        // 2 + 4 against 5.
+        let (first, found) = order("", weights, policy);
+        assert_eq!(first, "pia first");
+        let listed = "PartitionName TRESBillingWeights: fat=license/x=4 (slurm.conf:6:";
+        assert!(found.contains(listed) && !found.contains("Mem=1G"), "{found}");
+        // The larger of 2 and 4 against 5.
+        let (first, found) = order("PriorityFlags=MAX_TRES\n", weights, policy);
+        assert!(first == "fay first" && !found.contains("MAX_TRES"), "{found}");
+    }
+}
+
 #[test]
 fn an_array_is_one_record_of_the_queue() {
     let conf = "ClusterName=lab\nPriorityType=priority/basic\n\

@@ -10,12 +10,13 @@
 
 mod factors;
 mod fairshare;
+mod of_site;
 mod policy;
 mod read;
 mod settings;
 
 pub use factors::{FactorWeights, Factors, Size, age, in_minutes, normalised, tres};
 pub use fairshare::{Fairshare, depth_oblivious_ratio, fairshare_factor};
+pub(crate) use of_site::days_and_time;
 pub(crate) use policy::{REGISTRATION, policy_of_site};
-pub(crate) use read::days_and_time;
 pub use settings::{NoNormal, Settings};

@@ -22,7 +22,7 @@ use super::factors::to_priority;
 use super::read::MultifactorSection;
 use super::{Factors, Fairshare, Settings, Size, age, depth_oblivious_ratio, fairshare_factor, in_minutes, tres};
 use crate::account_usage::AccountUsage;
-use crate::billing::{BILLING_OPTION, Billing, BillingRule};
+use crate::billing::{BILLING_OPTION, QueueBilling};
 use crate::fair_tree::FairTree;
 use crate::half_life::ClassicFairshare;
 use crate::pending_users::PendingUsers;
@@ -36,8 +36,7 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
     "highest weighted sum of age, fairshare, size, partition and resources (Slurm's multifactor priority)",
     |context| {
         let section: MultifactorSection = context.read_settings(NAME)?;
-        let billing = section.billing.or_shares(BillingRule::Largest);
-        Ok(Box::new(Multifactor::new(context, &billing, &section.settings)))
+        Ok(Box::new(Multifactor::new(context, &section.billing, &section.settings)))
     },
 )
 .needing_decay()
@@ -45,7 +44,11 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
 .with_options(&[&BILLING_OPTION, &FILE_OPTION]);
 
 /// The policy with the settings of a site; the context has a decay.
-pub(crate) fn policy_of_site(context: &PolicyContext<'_>, billing: &Billing, settings: &Settings) -> Box<dyn Policy> {
+pub(crate) fn policy_of_site(
+    context: &PolicyContext<'_>,
+    billing: &QueueBilling,
+    settings: &Settings,
+) -> Box<dyn Policy> {
     Box::new(Multifactor::new(context, billing, settings))
 }
 
@@ -125,7 +128,7 @@ struct Multifactor {
 }
 
 impl Multifactor {
-    fn new(context: &PolicyContext<'_>, billing: &Billing, settings: &Settings) -> Multifactor {
+    fn new(context: &PolicyContext<'_>, billing: &QueueBilling, settings: &Settings) -> Multifactor {
         let users = context.weights.len();
         let flat;
         let context = match context.accounts {
@@ -328,11 +331,11 @@ impl Policy for Multifactor {
     }
 
     fn started(&mut self, now: Time, job: &Job<'_>) {
-        self.usage().started(now, job.user, job.demand);
+        self.usage().started(now, job);
     }
 
     fn finished(&mut self, now: Time, job: &Job<'_>) {
-        self.usage().finished(now, job.user, job.demand);
+        self.usage().finished(now, job);
     }
 
     fn next(&mut self, now: Time) -> Option<UserId> {

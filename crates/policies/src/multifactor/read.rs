@@ -1,15 +1,15 @@
-//! The section `[multifactor]`, and what it takes from the configuration of the site's own Slurm.
+//! The section `[multifactor]`.
 
 use std::collections::HashMap;
-use std::str::FromStr;
 
 use evenhand_documents::{DocumentError, Node, did_you_mean};
-use evenhand_model::{Quantity, Rational, Resource, Span, queue_names};
+use evenhand_model::{Rational, Resource, Span, queue_names};
 
+use super::of_site::factor_of;
 use super::{Fairshare, NoNormal, Settings};
-use crate::billing::{BILLING_KEY, BillingSettings};
+use crate::billing::{BILLING_KEY, BillingRule, BillingSettings, QueueBilling};
 use crate::settings::{ReadSettings, Section, SettingKey};
-use crate::{PolicyContext, PolicyError, SiteConfiguration};
+use crate::{PolicyContext, PolicyError};
 
 const WEIGHTS: [&str; 6] = ["age", "association", "fairshare", "job_size", "partition", "qos"];
 /// The largest PriorityJobFactor, by slurm.conf(5).
@@ -50,7 +50,7 @@ const LARGEST_PARTITION: u32 = 65_533;
 #[derive(Debug)]
 pub(crate) struct MultifactorSection {
     pub(crate) settings: Settings,
-    pub(crate) billing: BillingSettings,
+    pub(crate) billing: QueueBilling,
     /// Partitions that are no queue of the workload.
     pub(crate) unknown: Vec<String>,
 }
@@ -138,7 +138,10 @@ impl ReadSettings for MultifactorSection {
             None if section.is_absent() || section.is_only("billing") => Settings::default(),
             None => Settings::unset(),
         };
-        let billing = BillingSettings::read(section, context)?;
+        let billing = match (BillingSettings::read(section, context)?, context.site) {
+            (BillingSettings { billing: None }, Some(site)) => site.billing(context)?,
+            (settings, _) => settings.or_shares(BillingRule::Largest).into(),
+        };
         let (settings, unknown) = over(base, section, context)?;
         Ok(MultifactorSection { settings, billing, unknown })
     }
@@ -152,88 +155,6 @@ impl ReadSettings for MultifactorSection {
 }
 
 impl Settings {
-    /// Returns the settings of a site's own Slurm, from its configuration, its partitions and its QOS, for a workload with
-    /// these resources, queues and QOS.
-    ///
-    /// # Errors
-    /// Returns an error if a setting is malformed.
-    pub fn of_site(
-        site: &SiteConfiguration,
-        resources: &[Resource],
-        queues: &[String],
-        qos: &[String],
-    ) -> Result<Settings, PolicyError> {
-        let mut settings = Settings::unset();
-        let wrong = |setting: &str, found: &str, expected: &'static str| PolicyError::Site {
-            setting: setting.to_string(),
-            found: found.to_string(),
-            expected,
-        };
-        let weights = &mut settings.weights;
-        for (name, weight) in [
-            ("PriorityWeightAge", &mut weights.age),
-            ("PriorityWeightAssoc", &mut weights.association),
-            ("PriorityWeightFairShare", &mut weights.fairshare),
-            ("PriorityWeightJobSize", &mut weights.job_size),
-            ("PriorityWeightPartition", &mut weights.partition),
-            ("PriorityWeightQOS", &mut weights.qos),
-        ] {
-            if let Some(text) = site.get(name) {
-                *weight = u32::from_str(text).map_err(|_| wrong(name, text, "a whole number"))?;
-            }
-        }
-        weights.tres = vec![Rational::ZERO; resources.len()];
-        if let Some(text) = site.get("PriorityWeightTRES") {
-            for part in text.split(',') {
-                let expected = "weights such as CPU=1000,Mem=2000,GRES/gpu=3000";
-                let (name, weight) = part.split_once('=').ok_or_else(|| wrong("PriorityWeightTRES", text, expected))?;
-                let (negative, size) = weight.strip_prefix('-').map_or((false, weight), |size| (true, size));
-                let weight = Quantity::parse(size).map_err(|_| wrong("PriorityWeightTRES", text, expected))?;
-                let weight = weight.exact().clone();
-                let name = name.to_ascii_lowercase();
-                let name = name.strip_prefix("gres/").unwrap_or(&name);
-                if let Some(r) = resources.iter().position(|resource| resource.name == name) {
-                    weights.tres[r] = if negative { -weight } else { weight };
-                }
-            }
-        }
-        if let Some(text) = site.get("PriorityMaxAge") {
-            settings.max_age =
-                days_and_time(text).ok_or_else(|| wrong("PriorityMaxAge", text, "a time such as 7-00:00:00"))?;
-        }
-        if let Some(text) = site.get("FairShareDampeningFactor") {
-            let damping = Quantity::parse(text).ok().filter(|damping| !damping.is_zero());
-            let damping = damping.ok_or_else(|| wrong("FairShareDampeningFactor", text, "a number greater than 0"))?;
-            settings.damping = damping.exact().clone();
-        }
-        let is_yes = |text: &str| ["yes", "true", "1"].contains(&text.to_ascii_lowercase().as_str());
-        settings.favor_small = site.get("PriorityFavorSmall").is_some_and(is_yes);
-        let flags = site.get("PriorityFlags").unwrap_or_default().to_ascii_uppercase();
-        let has = |flag: &str| flags.split(',').any(|found| found.trim() == flag);
-        settings.small_relative_to_time = has("SMALL_RELATIVE_TO_TIME");
-        settings.fairshare = match (has("DEPTH_OBLIVIOUS"), has("NO_FAIR_TREE")) {
-            (true, _) => Fairshare::DepthOblivious,
-            (false, true) => Fairshare::Classic,
-            (false, false) => Fairshare::FairTree,
-        };
-        let is_plain = |factor: &str| has("NO_NORMAL_ALL") || has(&format!("NO_NORMAL_{factor}"));
-        settings.no_normal = NoNormal {
-            association: is_plain("ASSOC"),
-            partition: is_plain("PART"),
-            qos: is_plain("QOS"),
-            tres: is_plain("TRES"),
-        };
-        let factors = &site.partition_factors;
-        settings.partitions =
-            queues.iter().map(|queue| factor_of(queue, |name| factors.get(name).copied()).unwrap_or(1)).collect();
-        settings.highest_partition = factors.values().copied().max().unwrap_or(1);
-        let priorities = &site.qos_priorities;
-        settings.qos = qos.iter().map(|name| priorities.get(name).copied().unwrap_or(0)).collect();
-        settings.highest_qos = priorities.values().copied().max().unwrap_or(0);
-        settings.nodes = site.nodes;
-        Ok(settings)
-    }
-
     /// Returns the settings as a file of policy settings, for a workload with these resources, queues and QOS.
     pub fn to_file(&self, resources: &[Resource], queues: &[String], qos: &[String]) -> String {
         format!("[{}]\n{}", super::REGISTRATION.name, self.to_toml(resources, queues, qos))
@@ -283,15 +204,6 @@ impl Settings {
         text += &format!("qos = {{ {} }}\n", priorities.join(", "));
         text
     }
-}
-
-/// A time as `scontrol` prints it: `7-00:00:00`, `12:00:00`.
-pub(crate) fn days_and_time(text: &str) -> Option<Span> {
-    let (days, time) = text.split_once('-').unwrap_or(("0", text));
-    let parts: Vec<u64> = time.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    let [hours, minutes, seconds] = parts.try_into().ok()?;
-    let hours = days.parse::<u64>().ok()?.checked_mul(24)?.checked_add(hours)?;
-    Some(Span::from_secs(hours.checked_mul(3600)?.checked_add(minutes * 60 + seconds)?))
 }
 
 /// The section's values over `settings`, and the partitions that are no queue of the workload.
@@ -396,11 +308,6 @@ fn names(queue: &str, partition: &str) -> bool {
     queue == partition || queue_names(queue).any(|name| name == partition)
 }
 
-/// The factor of a queue of a workload; of a list of partitions the highest, which Slurm tries first.
-fn factor_of(queue: &str, of: impl Fn(&str) -> Option<u32>) -> Option<u32> {
-    of(queue).or_else(|| queue_names(queue).filter_map(of).max())
-}
-
 fn whole(node: &Node<'_>, largest: u32) -> Result<u32, DocumentError> {
     let text = node.written()?;
     let number = text.replace('_', "").parse::<u32>().ok().filter(|n| *n <= largest);
@@ -410,7 +317,7 @@ fn whole(node: &Node<'_>, largest: u32) -> Result<u32, DocumentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{PolicySettings, Registry};
+    use crate::{PolicySettings, Registry, SiteConfiguration};
     use evenhand_documents::{Document, Format};
     use evenhand_model::{Capacity, Weights};
 
@@ -453,6 +360,7 @@ mod tests {
         let site = SiteConfiguration {
             settings: shown.map(|(name, value)| (name.to_ascii_lowercase(), value.to_string())).into(),
             partition_factors: [("short".to_string(), 10), ("night".to_string(), 40)].into(),
+            billing_weights: [("short".to_string(), "mem=2G".to_string())].into(),
             qos_priorities: [("normal".to_string(), 5), ("urgent".to_string(), 20)].into(),
             nodes: 64,
         };

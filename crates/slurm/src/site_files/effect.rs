@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use evenhand_model::PreemptMode;
+use evenhand_policies::TresWeight;
 
 use super::qos::Qos;
 use super::scheduler_settings::PreemptModes;
 use super::slurm_conf::SlurmConf;
 use crate::associations::{Accounts, AssociationSetting};
+use crate::partitions::Partition;
 
 /// Something that the site has set and a simulation does not follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +81,7 @@ const SETTINGS: [(&str, &[&str], &str); 17] = [
 ];
 
 /// Options of partitions and nodes, with the values that change nothing.
-const OPTIONS: [(&str, &[&str], &str); 26] = [
+const OPTIONS: [(&str, &[&str], &str); 25] = [
     ("PartitionName AllowAccounts", &["ALL"], "every account may use it"),
     ("PartitionName AllowGroups", &["ALL"], "every user may use it"),
     ("PartitionName AllowQos", &["ALL"], "every QOS may use it"),
@@ -105,11 +107,6 @@ const OPTIONS: [(&str, &[&str], &str); 26] = [
     ("PartitionName ReqResv", &["NO"], "no reservation is needed"),
     ("PartitionName RootOnly", &["NO"], "every user may use it"),
     ("PartitionName State", &["UP"], "it takes jobs"),
-    (
-        "PartitionName TRESBillingWeights",
-        &[],
-        "the policy site charges processors; --billing has other weights for the policy multifactor",
-    ),
     ("NodeName CoreSpecCount", &["0"], "all processors are for jobs"),
     ("NodeName CpuSpecList", &[], "all processors are for jobs"),
     (
@@ -121,13 +118,14 @@ const OPTIONS: [(&str, &[&str], &str); 26] = [
 ];
 
 /// Flags of PriorityFlags, and what happens instead.
-const PRIORITY_FLAGS: [(&str, &str); 5] = [
+const PRIORITY_FLAGS: [(&str, &str); 3] = [
     ("ACCRUE_ALWAYS", "a job's age counts from when it became eligible; from its submission with --release submit"),
     ("CALCULATE_RUNNING", "a running job keeps the priority with which it started"),
     ("INCR_ONLY", "priorities also fall"),
-    ("MAX_TRES", "the policy site charges processors; --billing has other weights for the policy multifactor"),
-    ("MAX_TRES_GRES", "the policy site charges processors; --billing has other weights for the policy multifactor"),
 ];
+
+/// The weights by which a partition bills.
+const BILLING: &str = "PartitionName TRESBillingWeights";
 
 /// Resources that PriorityWeightTRES can name and a workload can have.
 const TRES: [&str; 3] = ["cpu", "mem", "gres/gpu"];
@@ -209,6 +207,7 @@ pub fn unmodelled_settings(
             });
         }
     }
+    conf.into_iter().for_each(|conf| note_billing_weights(conf, &mut found));
     for one in qos {
         for (column, value) in &one.settings {
             if !QOS_WITHOUT_EFFECT.iter().any(|c| c.eq_ignore_ascii_case(column)) {
@@ -290,6 +289,34 @@ pub fn gang_with_other_modes(conf: &SlurmConf, qos: &[Qos], files: TextFiles<'_>
     found
 }
 
+/// Lists the weights of slurm.conf that charge nothing, by [`billing_weights_without_effect`].
+fn note_billing_weights(conf: &SlurmConf, found: &mut Vec<Unmodelled>) {
+    for (option, values) in conf.options.iter().filter(|(option, _)| option.eq_ignore_ascii_case(BILLING)) {
+        for (at, value) in values.iter().enumerate() {
+            let (partition, weights) = value.split_once('=').unwrap_or((value, ""));
+            note_weights(found, partition, weights, &conf.place_of_option(option, at));
+        }
+    }
+}
+
+/// Returns the weights in TRESBillingWeights of `scontrol show partition` that charge nothing: those of resources that no job of
+/// a workload has, and negative ones, which slurm.conf(5) allows; `None` if there are none.
+pub fn billing_weights_without_effect(partitions: &[Partition]) -> Option<Unmodelled> {
+    let mut found = Vec::new();
+    for partition in partitions {
+        let weights = partition.billing_weights.as_deref().unwrap_or_default();
+        note_weights(&mut found, &partition.name, weights, &format!("scontrol show partition:{}", partition.line));
+    }
+    found.pop()
+}
+
+fn note_weights(found: &mut Vec<Unmodelled>, partition: &str, weights: &str, place: &str) {
+    let weights = TresWeight::parse_list(weights).unwrap_or_default();
+    for TresWeight { name, text, .. } in weights.iter().filter(|weight| !weight.is_followed()) {
+        add(found, BILLING.into(), format!("{partition}={name}={text}"), place.to_string(), "it charges nothing");
+    }
+}
+
 fn add(found: &mut Vec<Unmodelled>, name: String, value: String, place: String, instead: &'static str) {
     match found.iter_mut().find(|f| f.name == name && f.instead == instead) {
         Some(same) => {
@@ -328,6 +355,18 @@ mod tests {
     }
 
     #[test]
+    fn weights_of_live_partitions_that_charge_nothing_are_listed() {
+        let of = |text: &str| billing_weights_without_effect(&crate::Partitions::parse(text).unwrap().partitions);
+        assert_eq!(of("PartitionName=main\nPartitionName=fat TRESBillingWeights=CPU=1,Mem=0.25G\n"), None);
+        let found = of("PartitionName=main\nPartitionName=fat TRESBillingWeights=CPU=-1,bb/cray=2G\n").unwrap();
+        assert_eq!((found.name.as_str(), found.values.len()), (BILLING, 2));
+        assert_eq!(
+            (found.values[1].as_str(), found.places[1].as_str()),
+            ("fat=bb/cray=2G", "scontrol show partition:2")
+        );
+    }
+
+    #[test]
     fn what_decides_starts_and_is_not_followed_is_listed_by_name() {
         let mut conf = SlurmConf::default();
         let text = "SchedulerParameters=bf_interval=10\nPreemptType=preempt/none\nPriorityFlags=INCR_ONLY,NO_NORMAL_QOS\nPriorityWeightTRES=CPU=5,node=7\nPriorityWeightAssoc=9\n\
@@ -338,8 +377,11 @@ mod tests {
         conf.options.insert("PartitionName Nodes".into(), all(&["main=n1"]));
         conf.options.insert("NodeName State".into(), all(&["n1=UNKNOWN", "n2=DRAIN", "c[1-9]=CLOUD"]));
         conf.options.insert("PartitionName RootOnly".into(), all(&["main=NO", "admin=YES"]));
-        conf.options.insert("PartitionName Hidden".into(), all(&["admin=YES"]));
         let at = |line| Position { file: "slurm.conf".into(), line, column: 9 };
+        let weights = ["main=CPU=1,Mem=0.25G", "gpu=CPU=1,license/x=10,GRES/gpu:a100=2"];
+        conf.options.insert("PartitionName TRESBillingWeights".into(), all(&weights));
+        conf.option_places.insert("PartitionName TRESBillingWeights".into(), vec![at(6), at(7)]);
+        conf.options.insert("PartitionName Hidden".into(), all(&["admin=YES"]));
         for (name, line) in [("priorityflags", 7), ("prioritysitefactorplugin", 8), ("priorityweightassoc", 9)] {
             conf.places.insert(name.into(), at(line));
         }
@@ -363,6 +405,7 @@ mod tests {
                 ("PartitionName Hidden", &all(&["admin=YES"])[..]),
                 ("PartitionName RootOnly", &all(&["admin=YES"])[..]),
                 ("PartitionName AllowAccounts", &all(&["gpu=physics"])[..]),
+                ("PartitionName TRESBillingWeights", &all(&["gpu=license/x=10", "gpu=GRES/gpu:a100=2"])[..]),
                 ("QOS MaxTRESPU", &all(&["normal=cpu=4"])[..]),
                 ("association GrpJobs", &all(&["physics=3"])[..]),
                 ("association Priority", &all(&["ann=3 in gpu"])[..]),
@@ -375,6 +418,7 @@ mod tests {
             [["slurm.conf:7:9"], ["slurm.conf:8:9"]]
         );
         assert_eq!([places("QOS MaxTRESPU"), places("association Priority")], [["qos.txt:2"], ["assoc.txt:3"]]);
+        assert_eq!(places("PartitionName TRESBillingWeights"), ["slurm.conf:7:9", "slurm.conf:7:9"]);
         assert!(places("SelectType").is_empty());
         let accounts = |text: &str| Accounts::parse(&format!("Account|User|Share|Priority\n{text}")).unwrap();
         let weights = |text: &str| {

@@ -20,7 +20,10 @@ use thiserror::Error;
 
 pub use association_limits::limit_associations;
 pub use closures::{SiteClosure, parse_events, parse_reservations};
-pub use effect::{TextFiles, Unmodelled, gang_with_other_modes, unmodelled_settings, weights_without_priorities};
+pub use effect::{
+    TextFiles, Unmodelled, billing_weights_without_effect, gang_with_other_modes, unmodelled_settings,
+    weights_without_priorities,
+};
 pub use licences::licences_of_conf;
 pub use partition_limits::limit_partitions;
 pub use qos::{Qos, inconsistent_qos, parse_qos};

@@ -5,6 +5,7 @@ use evenhand_simulator::{PreemptType, SlurmOptions};
 
 use super::slurm_conf::SlurmConf;
 use super::{Position, SiteFileError};
+use crate::configuration::Configuration;
 use crate::error::quoted;
 use crate::parse_values::Limit;
 use crate::partitions::Partition;
@@ -368,11 +369,11 @@ fn read_preempt_parameters(
 /// The first line of [`simulated_settings_text`].
 pub const SIMULATED_SETTINGS: &str = "# What a simulation follows of the site's slurm.conf.";
 
-/// Returns the settings that a simulation follows as a slurm.conf: those of the scheduler and of priorities, and the
-/// partitions' factors and tiers. It has no hosts, accounts or passwords.
-pub fn simulated_settings_text(conf: &SlurmConf, partitions: &[Partition]) -> String {
+/// Returns the settings of a slurm.conf or of `scontrol show config` that a simulation follows, as a slurm.conf: those of the scheduler and of priorities, and the
+/// partitions' factors, tiers and billing weights. It has no hosts, accounts or passwords.
+pub fn simulated_settings_text(configuration: &Configuration, partitions: &[Partition]) -> String {
     let mut text = format!("{SIMULATED_SETTINGS}\n");
-    for (name, value) in conf.configuration.settings() {
+    for (name, value) in configuration.settings() {
         if SETTINGS.contains(&name) || name.starts_with("priority") {
             let value = if value.contains([' ', '\t']) { format!("\"{value}\"") } else { value.to_string() };
             let known = super::slurm_conf_names().find(|known| known.eq_ignore_ascii_case(name)).unwrap_or(name);
@@ -382,7 +383,8 @@ pub fn simulated_settings_text(conf: &SlurmConf, partitions: &[Partition]) -> St
     for p in partitions {
         let (name, tier, factor) = (&p.name, p.priority_tier, p.priority_job_factor);
         let exclusive = if p.exclusive { " OverSubscribe=EXCLUSIVE" } else { "" };
-        text += &format!("PartitionName={name} PriorityTier={tier} PriorityJobFactor={factor}{exclusive}\n");
+        let weights = p.billing_weights.as_ref().map_or(String::new(), |w| format!(" TRESBillingWeights=\"{w}\""));
+        text += &format!("PartitionName={name} PriorityTier={tier} PriorityJobFactor={factor}{exclusive}{weights}\n");
     }
     text
 }
@@ -513,7 +515,7 @@ mod tests {
             PartitionName=p Nodes=n1 PriorityTier=3 OverSubscribe=EXCLUSIVE\n";
         std::fs::write(&path, text).unwrap();
         let conf = read_slurm_conf(&path).unwrap();
-        let written = simulated_settings_text(&conf, &conf.partitions);
+        let written = simulated_settings_text(&conf.configuration, &conf.partitions);
         assert!(!written.contains("secret"), "{written}");
         std::fs::write(&path, &written).unwrap();
         let again = read_slurm_conf(&path).unwrap();

@@ -12,6 +12,7 @@ use crate::nodes::Node;
 use crate::parse_values::{Limit, number};
 use crate::partitions::Partition;
 use evenhand_model::expand_hostlist;
+use evenhand_policies::{BILLING_WEIGHTS, TresWeight};
 
 /// What slurm.conf says.
 #[derive(Clone, Debug, Default)]
@@ -225,6 +226,10 @@ fn partition(name: &Setting, statement: &Statement) -> Result<Partition, SiteFil
         Some(_) => whole(statement, "MaxNodes")?,
         None => None,
     };
+    if let Some(weights) = find(statement, "TRESBillingWeights").filter(|s| TresWeight::parse_list(&s.value).is_none())
+    {
+        return Err(weights.error(BILLING_WEIGHTS));
+    }
     // Priority sets both, as in releases before 16.05.
     let both = whole(statement, "Priority")?;
     Ok(Partition {
@@ -397,6 +402,10 @@ mod tests {
         assert_eq!(
             error(&[("slurm.conf", "include n.conf\n"), ("n.conf", "\n NodeName=a CPUs=many\n")]),
             "n.conf:2:18: found \"many\", expected a whole number"
+        );
+        assert_eq!(
+            error(&[("slurm.conf", "NodeName=a\nPartitionName=p TRESBillingWeights=\"CPU=1,Mem\"\n")]),
+            "slurm.conf:2:36: found \"CPU=1,Mem\", expected weights such as CPU=1.0,Mem=0.25G,GRES/gpu=2.0"
         );
         assert_eq!(
             error(&[("slurm.conf", "NodeName=a words\n")]),

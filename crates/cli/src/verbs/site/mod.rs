@@ -120,7 +120,7 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     }
     if let Some(conf) = &site.conf {
         written.push(file(SLURM_CONF));
-        write_file(&file(SLURM_CONF), &simulated_settings_text(conf, &site.partitions))?;
+        write_file(&file(SLURM_CONF), &simulated_settings_text(&conf.configuration, &site.partitions))?;
     }
     let moved = move_old_files_aside(&args.output, &written, console)?;
     let files =

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use evenhand_model::{Cluster, Rational, Workload, parse_licences};
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partition, Partitions, Qos, ReadError,
-    TextFiles, Unmodelled, Window, cluster, limit_associations, limit_jobs_of_qos, limit_partitions,
-    priorities_and_preemption_of_qos, unmodelled_settings,
+    TextFiles, Unmodelled, Window, billing_weights_without_effect, cluster, limit_associations, limit_jobs_of_qos,
+    limit_partitions, priorities_and_preemption_of_qos, simulated_settings_text, unmodelled_settings,
 };
 use evenhand_study::{UserShares, accounts_text, cluster_text};
 
@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::inputs::workloads::store_workload;
 use crate::output::console::Console;
 use crate::output::write_files::{lock_folder, write_file};
+use crate::verbs::study::SLURM_CONF;
 
 /// Files that describe a site.
 pub(super) struct SiteFiles {
@@ -25,6 +26,8 @@ pub(super) struct SiteFiles {
     pub(super) cluster: PathBuf,
     /// Absent if the site has no accounts.
     pub(super) accounts: Option<PathBuf>,
+    /// The settings of the scheduler and of priorities that a simulation follows.
+    pub(super) slurm_conf: PathBuf,
     /// Whether Slurm backfills: starts jobs before one with a higher priority that does not fit.
     pub(super) backfills: bool,
 }
@@ -75,10 +78,11 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
         console.note("This Slurm does not count memory (SelectTypeParameters); a study does.");
     }
     let accounts = read_accounts(&slurm, &configuration, console)?;
-    let unmodelled = match configuration.enforces_limits() {
+    let mut unmodelled = match configuration.enforces_limits() {
         true => follow_limits(&slurm, &mut described.cluster, &partitions, accounts.as_ref(), console)?,
         false => Vec::new(),
     };
+    unmodelled.extend(billing_weights_without_effect(&partitions));
     for one in &unmodelled {
         console.note(&format!("Found, and not followed by a simulation: {}", line(one).trim_start()));
     }
@@ -88,10 +92,12 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
         workload: file("workload.parquet"),
         cluster: file("cluster.toml"),
         accounts: None,
+        slurm_conf: file(SLURM_CONF),
         backfills: configuration.backfills(),
     };
     store_workload(&site.workload, &imported.workload)?;
     write_file(&site.cluster, &cluster_text(&described.cluster))?;
+    write_file(&site.slurm_conf, &simulated_settings_text(&configuration, &partitions))?;
     let accounts = accounts.map(|accounts| write_accounts(&accounts, &imported.workload, &args.site)).transpose()?;
     Ok(SiteFiles { accounts, ..site })
 }

@@ -27,6 +27,7 @@ pub(super) fn study(
         if let Some(accounts) = &site.accounts {
             add(&["--accounts", "--weights"], "--accounts", text(accounts));
         }
+        add(&["--slurm-conf"], "--slurm-conf", text(&site.slurm_conf));
         if site.backfills {
             add(&["--backfill", "--scheduler", "--no-blocking"], "--backfill", "easy".into());
         }
@@ -67,6 +68,7 @@ fn run(
         workload: "workload.parquet".into(),
         cluster: "cluster.toml".into(),
         accounts: None,
+        slurm_conf: "slurm.conf".into(),
         backfills: false,
     };
     let command = |site: &SiteFiles| {
