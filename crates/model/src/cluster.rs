@@ -125,13 +125,15 @@ impl PreemptMode {
     }
 }
 
-/// A quality of service: its priority, what its jobs preempt, and how they are preempted.
+/// A quality of service: its priority, what its jobs are charged, what they preempt, and how they are preempted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QualityOfService {
     /// The name.
     pub name: String,
     /// Jobs of a lower priority are preempted first. The QOS factor of Slurm's priority is this over the highest.
     pub priority: u32,
+    /// By what the use of its jobs is multiplied where Slurm charges it (`UsageFactor`), at least 0; `None`: 1.
+    pub usage_factor: Option<Rational>,
     /// The names of those whose jobs its own may preempt.
     pub preempts: Vec<String>,
     /// Whether its jobs may preempt others of its own that have a lower priority.

@@ -2,7 +2,7 @@
 
 use evenhand_model::{Rational, Time, UserId};
 
-use crate::billing::QueueBilling;
+use crate::billing::JobBilling;
 use crate::holdings::Holdings;
 use crate::usage::DecayedUsage;
 use crate::{Job, PolicyContext, TieRule};
@@ -22,7 +22,7 @@ impl AccountUsage {
     ///
     /// # Panics
     /// Panics if the context has no tree, or a tree of other users.
-    pub(crate) fn new(context: &PolicyContext<'_>, billing: &QueueBilling) -> AccountUsage {
+    pub(crate) fn new(context: &PolicyContext<'_>, billing: &JobBilling) -> AccountUsage {
         let tree = context.accounts.expect("built only where there are accounts");
         let users = context.weights.len();
         assert_eq!(tree.users(), users, "a tree of these users");

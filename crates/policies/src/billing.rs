@@ -1,9 +1,9 @@
 //! The charge of a running task per second, for policies that record usage.
 
-use evenhand_model::{Amount, Capacity, Quantity, Rational, Resource, to_f64};
+use evenhand_model::{Amount, Capacity, Quantity, Rational, Resource, UserId, to_f64};
 
 use crate::settings::{Listed, ReadSettings, Section, SettingKey, SettingOption};
-use crate::{PolicyContext, PolicyError};
+use crate::{Job, PolicyContext, PolicyError};
 
 /// The option `--billing` of all policies that record usage.
 pub const BILLING_OPTION: SettingOption = SettingOption {
@@ -132,23 +132,25 @@ impl Billing {
     /// assert_eq!(max.charge(&[Amount(1), Amount(8)], &pool), Rational::from(2));
     /// ```
     pub fn charge(&self, demand: &[Amount], pool: &Capacity) -> Rational {
-        Charges::new(&QueueBilling::from(self.clone()), pool).charge(None, demand)
+        Charges::new(&JobBilling::from(self.clone()), pool).charge(&Job::new(UserId(0), demand))
     }
 }
 
-/// The charge of a running task by its queue, as `TRESBillingWeights` of Slurm's partitions.
+/// The charge of a running task by its queue and its QOS, as `TRESBillingWeights` of Slurm's partitions and `UsageFactor` of QOS.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct QueueBilling {
+pub(crate) struct JobBilling {
     /// That of tasks in no queue, and in queues past the end of `queues`.
     pub(crate) default: Billing,
     /// By queue.
     pub(crate) queues: Vec<Billing>,
+    /// By what the charge of a task is multiplied, by its QOS; 1 for tasks of none, and of those past the end.
+    pub(crate) usage_factors: Vec<Rational>,
 }
 
-impl From<Billing> for QueueBilling {
-    /// The same in every queue.
-    fn from(default: Billing) -> QueueBilling {
-        QueueBilling { default, queues: Vec::new() }
+impl From<Billing> for JobBilling {
+    /// The same in every queue and QOS.
+    fn from(default: Billing) -> JobBilling {
+        JobBilling { default, queues: Vec::new(), usage_factors: Vec::new() }
     }
 }
 
@@ -156,13 +158,16 @@ impl From<Billing> for QueueBilling {
 ///
 /// Under either rule the charge of many tasks is a weighted sum of whole steps, since under [`BillingRule::Largest`] a
 /// task counts only with its most expensive resource and the global ones. So whole steps are accumulated, and charges
-/// are derived from them. They stand in columns: one for each resource of each of the different billings.
+/// are derived from them. They stand in columns: one for each resource of each of the different billings, times each of the
+/// different usage factors.
 #[derive(Clone, Debug)]
 pub(crate) struct Charges {
     /// The different billings; the first is the default.
     billings: Vec<OnPool>,
     /// By queue: its billing.
     of_queue: Vec<usize>,
+    /// By QOS: its usage factor, among the different ones; the first is 1.
+    of_qos: Vec<usize>,
     /// The charge for one step, by column.
     exact: Vec<Rational>,
     approximate: Vec<f64>,
@@ -180,23 +185,22 @@ struct OnPool {
 const NEAR: f64 = 8.0 * f64::EPSILON;
 
 impl Charges {
-    pub(crate) fn new<'a>(billing: &'a QueueBilling, capacity: &Capacity) -> Charges {
+    pub(crate) fn new(billing: &JobBilling, capacity: &Capacity) -> Charges {
         let mut different = vec![&billing.default];
-        let mut place = |of: &'a Billing| {
-            different.iter().position(|known| *known == of).unwrap_or_else(|| {
-                different.push(of);
-                different.len() - 1
-            })
-        };
-        let of_queue = billing.queues.iter().map(&mut place).collect();
+        let of_queue = billing.queues.iter().map(|of| place_among(&mut different, of)).collect();
+        let one = Rational::ONE;
+        let mut factors = vec![&one];
+        let of_qos = billing.usage_factors.iter().map(|of| place_among(&mut factors, of)).collect();
         let width = capacity.width();
         let per_step = |billing: &Billing, r: usize| match &billing.weights {
             None => Rational::ONE / capacity.exact_steps(r),
             // units / steps: one step in units.
             Some(weights) => &weights[r] * capacity.exact_units(r) / capacity.exact_steps(r),
         };
-        let exact: Vec<Rational> =
+        let once: Vec<Rational> =
             different.iter().flat_map(|billing| (0..width).map(move |r| per_step(billing, r))).collect();
+        let exact: Vec<Rational> =
+            factors.iter().flat_map(|factor| once.iter().map(move |price| *factor * price)).collect();
         let on_pool = |billing: &&Billing| OnPool {
             rule: billing.rule,
             global: (0..width).map(|r| billing.global.contains(&r)).collect(),
@@ -204,6 +208,7 @@ impl Charges {
         Charges {
             billings: different.iter().map(on_pool).collect(),
             of_queue,
+            of_qos,
             approximate: exact.iter().map(to_f64).collect(),
             exact,
         }
@@ -216,10 +221,12 @@ impl Charges {
 
     /// Returns the charged steps of a task by column: all, or those of its most expensive resource and of the global ones.
     /// Ties go to the first resource; the choice does not affect the charge.
-    pub(crate) fn charged(&self, queue: Option<u32>, demand: &[Amount], mut charge: impl FnMut(usize, u64)) {
-        let billing = queue.and_then(|queue| self.of_queue.get(queue as usize)).copied().unwrap_or(0);
+    pub(crate) fn charged(&self, job: &Job<'_>, mut charge: impl FnMut(usize, u64)) {
+        let demand = job.demand;
+        let place = |id: Option<u32>, places: &[usize]| id.and_then(|id| places.get(id as usize).copied()).unwrap_or(0);
+        let billing = place(job.queue, &self.of_queue);
         let OnPool { rule, global } = &self.billings[billing];
-        let first = billing * demand.len();
+        let first = (place(job.qos, &self.of_qos) * self.billings.len() + billing) * demand.len();
         let mut dearest = None;
         for (r, d) in demand.iter().enumerate() {
             if *rule == BillingRule::Sum || global[r] {
@@ -234,9 +241,9 @@ impl Charges {
     }
 
     /// Returns the charge per second of a task, exactly.
-    pub(crate) fn charge(&self, queue: Option<u32>, demand: &[Amount]) -> Rational {
+    pub(crate) fn charge(&self, job: &Job<'_>) -> Rational {
         let mut sum = Rational::ZERO;
-        self.charged(queue, demand, |column, steps| sum += Rational::from(steps) * &self.exact[column]);
+        self.charged(job, |column, steps| sum += Rational::from(steps) * &self.exact[column]);
         sum
     }
 
@@ -252,6 +259,14 @@ impl Charges {
     }
 }
 
+/// Returns the place of a value among different ones, to which it is added if it is new.
+fn place_among<'a, T: PartialEq>(different: &mut Vec<&'a T>, of: &'a T) -> usize {
+    different.iter().position(|known| *known == of).unwrap_or_else(|| {
+        different.push(of);
+        different.len() - 1
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,21 +277,26 @@ mod tests {
         let capacity = Capacity::new(&resources, vec![Rational::from(10), Rational::from(30)]).unwrap();
         let mut charged = Vec::new();
         let charges = Charges::new(&billing.clone().into(), &capacity);
-        charges.charged(None, &demand.map(Amount), |r, steps| charged.push((r, steps)));
+        charges.charged(&Job::new(UserId(0), &demand.map(Amount)), |r, steps| charged.push((r, steps)));
         charged
     }
 
     #[test]
-    fn queues_have_columns_of_their_own_where_they_charge_otherwise() {
+    fn queues_and_qos_have_columns_of_their_own_where_they_charge_otherwise() {
         let resources = ["cpu", "mem"].map(|r| Resource::new(r, ""));
         let capacity = Capacity::new(&resources, vec![Rational::from(10), Rational::from(30)]).unwrap();
         let of = |text: &str| Billing::parse(text, &resources).unwrap();
         let queues = ["sum:cpu=2,mem=3", "sum:cpu=1", "sum:cpu=2,mem=3", "max:cpu=2,mem=3"].map(of).to_vec();
-        let charges = Charges::new(&QueueBilling { default: of("sum:cpu=1"), queues }, &capacity);
+        let usage_factors = [2u8, 1, 0, 2].map(Rational::from).to_vec();
+        let charges = Charges::new(&JobBilling { default: of("sum:cpu=1"), queues, usage_factors }, &capacity);
         let per_step: Vec<u32> = charges.per_step().iter().map(|x| x.to_string().parse().unwrap()).collect();
-        assert_eq!(per_step, [1, 0, 2, 3, 2, 3]);
-        let charge = |queue: Option<u32>| charges.charge(queue, &[Amount(4), Amount(5)]).to_string();
-        assert_eq!([None, Some(0), Some(1), Some(2), Some(3), Some(9)].map(charge), ["4", "23", "4", "23", "15", "4"]);
+        assert_eq!(per_step, [1, 0, 2, 3, 2, 3, 2, 0, 4, 6, 4, 6, 0, 0, 0, 0, 0, 0]);
+        let demand = [Amount(4), Amount(5)];
+        let charge = |queue, qos| charges.charge(&Job { queue, qos, ..Job::new(UserId(0), &demand) }).to_string();
+        let queues = [None, Some(0), Some(1), Some(2), Some(3), Some(9)];
+        assert_eq!(queues.map(|queue| charge(queue, None)), ["4", "23", "4", "23", "15", "4"]);
+        let factors = [None, Some(0), Some(1), Some(2), Some(3), Some(9)];
+        assert_eq!(factors.map(|qos| charge(Some(3), qos)), ["15", "30", "15", "0", "30", "15"]);
     }
 
     #[test]

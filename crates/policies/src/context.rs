@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_model::{AccountTree, Capacity, Cluster, Detail, Resource, Weights, Workload};
+use evenhand_model::{AccountTree, Capacity, Cluster, Detail, Rational, Resource, Weights, Workload};
 
 use crate::equivalents::Equivalents;
 use crate::settings::PolicySettings;
@@ -132,16 +132,23 @@ pub struct SiteConfiguration {
     pub billing_weights: BTreeMap<String, String>,
     /// `Priority` of every QOS, by name; empty: not known.
     pub qos_priorities: BTreeMap<String, u32>,
+    /// `UsageFactor` of the QOS that have one, by name: by what the usage of their jobs is multiplied.
+    pub usage_factors: BTreeMap<String, Rational>,
     /// How many nodes there are; 0: not known.
     pub nodes: u32,
 }
 
 impl SiteConfiguration {
-    /// Takes the priorities of QOS and the number of nodes from the description of the site's machines.
+    /// Takes the priorities and usage factors of QOS and the number of nodes from the description of the site's machines.
     #[must_use]
     pub fn with_cluster(self, cluster: &Cluster) -> SiteConfiguration {
         SiteConfiguration {
             qos_priorities: cluster.qos.iter().map(|qos| (qos.name.clone(), qos.priority)).collect(),
+            usage_factors: cluster
+                .qos
+                .iter()
+                .filter_map(|qos| Some((qos.name.clone(), qos.usage_factor.clone()?)))
+                .collect(),
             nodes: u32::try_from(cluster.machines()).unwrap_or(u32::MAX),
             ..self
         }

@@ -20,7 +20,7 @@ use std::cmp::Ordering;
 use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::account_usage::AccountUsage;
-use crate::billing::{BILLING_OPTION, BillingRule, BillingSettings, QueueBilling};
+use crate::billing::{BILLING_OPTION, BillingRule, BillingSettings, JobBilling};
 use crate::usage_order::UsageOrder;
 use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
@@ -31,7 +31,7 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
     "accounts, then users, by decayed usage over share, level by level (Slurm's Fair Tree)",
     |context| {
         let settings: BillingSettings = context.read_settings(NAME)?;
-        let billing: QueueBilling = settings.or_shares(BillingRule::Largest).into();
+        let billing: JobBilling = settings.or_shares(BillingRule::Largest).into();
         match context.accounts {
             Some(_) => Ok(Box::new(FairTree::new(context, &billing))),
             // One level: users in the order of usage over share.
@@ -60,7 +60,7 @@ pub(crate) struct FairTree {
 
 impl FairTree {
     /// Creates the policy for the context's account tree, charged by `billing`.
-    pub(crate) fn new(context: &PolicyContext<'_>, billing: &QueueBilling) -> FairTree {
+    pub(crate) fn new(context: &PolicyContext<'_>, billing: &JobBilling) -> FairTree {
         let tree = AccountUsage::new(context, billing);
         let (users, nodes) = (tree.users(), tree.nodes());
         let mut children = vec![Vec::new(); (nodes - users) as usize + 1];

@@ -18,7 +18,7 @@
 use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::account_usage::AccountUsage;
-use crate::billing::{BILLING_OPTION, BillingRule, BillingSettings, QueueBilling};
+use crate::billing::{BILLING_OPTION, BillingRule, BillingSettings, JobBilling};
 use crate::commitment::Branch;
 use crate::pending_users::PendingUsers;
 use crate::usage_order::UsageOrder;
@@ -31,7 +31,7 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
     "lowest decayed usage over share, with accounts' effective usage (Slurm's classic fairshare)",
     |context| {
         let settings: BillingSettings = context.read_settings(NAME)?;
-        let billing: QueueBilling = settings.or_shares(BillingRule::Largest).into();
+        let billing: JobBilling = settings.or_shares(BillingRule::Largest).into();
         match context.accounts {
             Some(_) => Ok(Box::new(ClassicFairshare::new(context, &billing))),
             // Without accounts effective usage equals usage.
@@ -64,7 +64,7 @@ pub(crate) struct ClassicFairshare {
 
 impl ClassicFairshare {
     /// Creates the policy for the context's account tree, charged by `billing`.
-    pub(crate) fn new(context: &PolicyContext<'_>, billing: &QueueBilling) -> ClassicFairshare {
+    pub(crate) fn new(context: &PolicyContext<'_>, billing: &JobBilling) -> ClassicFairshare {
         let tree = AccountUsage::new(context, billing);
         let exact_factor: Vec<Rational> = (0..tree.nodes())
             .map(|node| {

@@ -1,13 +1,13 @@
-//! What the site's own Slurm bills a job: `TRESBillingWeights` of its partition, and `PriorityFlags=MAX_TRES`.
+//! What the site's own Slurm bills a job: `TRESBillingWeights` of its partition, `PriorityFlags=MAX_TRES`, and `UsageFactor` of its QOS.
 //!
 //! slurm.conf(5): without weights a job is billed its CPUs. With weights it is billed the sum of its amounts times their
 //! weights; with MAX_TRES the largest of those of nodes (CPUs, memory, GRES) plus the others; with MAX_TRES_GRES (24.05) the
 //! larger of CPUs and memory plus all others. Slurm charges this to usage as it is (`_apply_new_usage` of
-//! priority/multifactor); only `billing=` of AllocTRES is cut to a whole number.
+//! priority/multifactor), times the UsageFactor of the job's QOS; only `billing=` of AllocTRES is cut to a whole number.
 
 use evenhand_model::{Quantity, Rational, Resource, ResourceQuantity, queue_names};
 
-use crate::billing::{Billing, BillingRule, QueueBilling};
+use crate::billing::{Billing, BillingRule, JobBilling};
 use crate::{PolicyContext, PolicyError, SiteConfiguration};
 
 /// The expected form of `TRESBillingWeights`, for errors.
@@ -90,7 +90,7 @@ impl SiteConfiguration {
     ///
     /// # Errors
     /// Returns an error if the weights of a partition are malformed.
-    pub(crate) fn billing(&self, context: &PolicyContext<'_>) -> Result<QueueBilling, PolicyError> {
+    pub(crate) fn billing(&self, context: &PolicyContext<'_>) -> Result<JobBilling, PolicyError> {
         let resources = context.resources;
         let default = Billing::parse("sum:cpu=1", resources).unwrap_or_else(|_| Billing::shares(BillingRule::Largest));
         let of_queue = |queue: &String| {
@@ -100,7 +100,8 @@ impl SiteConfiguration {
             weights.map_or(Ok(default.clone()), |text| self.billing_by(text, resources))
         };
         let queues = context.queues.iter().map(of_queue).collect::<Result<_, _>>()?;
-        Ok(QueueBilling { default, queues })
+        let factor = |qos: &String| self.usage_factors.get(qos).cloned().unwrap_or(Rational::ONE);
+        Ok(JobBilling { default, queues, usage_factors: context.qos.iter().map(factor).collect() })
     }
 
     fn billing_by(&self, text: &str, resources: &[Resource]) -> Result<Billing, PolicyError> {

@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use evenhand_model::{Capacity, Rational, Time};
 
 use crate::Job;
-use crate::billing::{Charges, QueueBilling};
+use crate::billing::{Charges, JobBilling};
 use crate::commitment::{Branch, Commitment};
 use crate::decay::{Clock, Decay};
 use crate::extended_precision::ExtendedFloat;
@@ -50,7 +50,7 @@ pub(crate) struct DecayedUsage {
 impl DecayedUsage {
     /// Creates the usage of nodes without charges. `above` has the number of the parent account of each node.
     pub(crate) fn new(
-        billing: &QueueBilling,
+        billing: &JobBilling,
         capacity: &Capacity,
         decay: Decay,
         above: Vec<Option<u32>>,
@@ -92,7 +92,7 @@ impl DecayedUsage {
         let mut at = Some(job.user.0);
         while let Some(node) = at {
             let row = &mut self.charged[node as usize * width..][..width];
-            self.charges.charged(job.queue, job.demand, |column, steps| row[column] = with(row[column], steps));
+            self.charges.charged(job, |column, steps| row[column] = with(row[column], steps));
             if !std::mem::replace(&mut self.is_touched[node as usize], true) {
                 self.touched.push(node);
             }
@@ -222,7 +222,7 @@ impl DecayedUsage {
 
     /// Returns the charge of one task per second, exactly.
     pub(crate) fn charge(&self, job: &Job<'_>) -> Rational {
-        self.charges.charge(job.queue, job.demand)
+        self.charges.charge(job)
     }
 
     /// Compares V / e of two nodes exactly.

@@ -2,7 +2,7 @@
 
 use evenhand_model::{Rational, Span, Time, UserId};
 
-use crate::billing::QueueBilling;
+use crate::billing::JobBilling;
 use crate::commitment::Branch;
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::LineOrder;
@@ -54,7 +54,7 @@ pub(crate) struct UsageOrder {
 
 impl UsageOrder {
     /// Creates the policy, which charges by `billing`. With `sampling`, each start has an entry penalty of that run time.
-    pub(crate) fn new(context: &PolicyContext<'_>, billing: &QueueBilling, sampling: Option<Span>) -> UsageOrder {
+    pub(crate) fn new(context: &PolicyContext<'_>, billing: &JobBilling, sampling: Option<Span>) -> UsageOrder {
         let users = context.weights.len();
         let decay = context.decay.expect("the registry checks that a decay is given");
         let penalty = sampling.map(|interval| {

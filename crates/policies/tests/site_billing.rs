@@ -1,4 +1,4 @@
-//! The policy `site` on a site whose partitions bill by different weights, against the definitions in exact rationals.
+//! The policy `site` on a site whose partitions bill by different weights and QOS by different factors, against the definitions in exact rationals.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,8 +13,8 @@ const HALF_LIFE_S: u64 = 3600;
 /// The weights of a partition, of a processor, a mebibyte and a GPU.
 type Partition = Option<[Rational; 3]>;
 
-/// A job that has run for a half-life: its user, its partition and its amounts.
-type Ran = (usize, usize, [u64; 3]);
+/// A job that has run for a half-life: its user, its partition, its QOS and its amounts.
+type Ran = (usize, usize, usize, [u64; 3]);
 
 fn quarters(number: u64) -> Rational {
     Rational::from_parts(number.into(), 4u8.into())
@@ -34,10 +34,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn users_are_ranked_by_what_their_partitions_bill(
+    fn users_are_ranked_by_what_their_partitions_and_qos_bill(
         partitions in prop::collection::vec(prop::option::weighted(0.7, prop::array::uniform3(0u64..5)), 1..4),
-        ran in prop::collection::vec((0usize..4, 0usize..5, (0u64..5, 0u64..5, 0u64..3)), 0..10),
-        running in prop::collection::vec((0usize..4, 0usize..5, (0u64..5, 0u64..5, 0u64..3)), 0..4),
+        ran in prop::collection::vec((0usize..4, 0usize..5, 0usize..4, (0u64..5, 0u64..5, 0u64..3)), 0..10),
+        running in prop::collection::vec((0usize..4, 0usize..5, 0usize..4, (0u64..5, 0u64..5, 0u64..3)), 0..4),
+        factors in prop::collection::vec(prop::option::weighted(0.7, 0u64..9), 0..4),
         flags in prop::sample::select(vec!["", "MAX_TRES", "MAX_TRES_GRES"]),
         unit in prop::sample::select(vec![("MB", 1u64), ("B", 1 << 20)]),
     ) {
@@ -60,6 +61,7 @@ proptest! {
             .into(),
             partition_factors: names.iter().map(|name| (name.clone(), 1)).collect(),
             billing_weights: BTreeMap::new(),
+            usage_factors: BTreeMap::new(),
             ..SiteConfiguration::default()
         };
         let partitions: Vec<Partition> = partitions.into_iter().map(|p| p.map(|w| w.map(quarters))).collect();
@@ -69,24 +71,29 @@ proptest! {
                 site.billing_weights.insert(name.clone(), format!("CPU={cpu},Mem={}G,GRES/gpu={gpu}", mem * 1024.0));
             }
         }
+        let qos: Vec<String> = (0..factors.len()).map(|at| format!("q{at}")).collect();
+        for (name, factor) in qos.iter().zip(&factors) {
+            factor.iter().for_each(|factor| drop(site.usage_factors.insert(name.clone(), quarters(*factor))));
+        }
         let tree = AccountTree::new(Vec::new(), vec![None; users], vec![Rational::ONE; users]).unwrap();
         let registry = Registry::built_in().with(SITE_RULE).unwrap();
-        let context = PolicyContext::new(&capacity, &weights).resources(&resources).queues(&names);
+        let context = PolicyContext::new(&capacity, &weights).resources(&resources).queues(&names).qos(&qos);
         let mut policy = registry.build("site", &context.site(Some(&site)).accounts(Some(&tree))).unwrap();
-        let flat = |(user, partition, (cpu, mem, gpu)): &(usize, usize, (u64, u64, u64))| -> Ran {
-            (*user, *partition, [*cpu, *mem, *gpu])
+        let flat = |(user, partition, qos, (cpu, mem, gpu)): &(usize, usize, usize, (u64, u64, u64))| -> Ran {
+            (*user, *partition, *qos, [*cpu, *mem, *gpu])
         };
         // Half of what ran for a half-life is left, and of what has run since as much again.
         let mut usage = vec![Rational::ZERO; users];
-        let mut charge = |(user, partition, amounts): Ran, part: u64| {
+        let mut charge = |(user, partition, qos, amounts): Ran, part: u64| {
             let weights = partitions.get(partition).unwrap_or(&None);
-            usage[user] += by_hand(flags, weights, amounts) * Rational::from_parts(1.into(), part.into());
+            let factor = factors.get(qos).copied().flatten().map_or(Rational::ONE, quarters);
+            usage[user] += factor * by_hand(flags, weights, amounts) * Rational::from_parts(1.into(), part.into());
         };
         let jobs: Vec<(Ran, u64)> = ran.iter().map(|job| (flat(job), 4)).chain(running.iter().map(|job| (flat(job), 2))).collect();
         let demands: Vec<[Amount; 3]> = jobs.iter().map(|((.., [c, m, g]), _)| [*c, *m * mebibyte, *g].map(Amount)).collect();
         let job = |at: usize| {
-            let (user, partition, _) = jobs[at].0;
-            Job { queue: Some(partition as u32), ..Job::new(UserId(user as u32), &demands[at]) }
+            let (user, partition, qos, _) = jobs[at].0;
+            Job { queue: Some(partition as u32), qos: Some(qos as u32), ..Job::new(UserId(user as u32), &demands[at]) }
         };
         for (at, (of, part)) in jobs.iter().enumerate().filter(|(_, (_, part))| *part == 4) {
             charge(*of, *part);

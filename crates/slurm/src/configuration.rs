@@ -92,9 +92,10 @@ impl Configuration {
         PARTS.iter().filter_map(weight).collect()
     }
 
-    /// Returns whether priorities depend on the priorities of QOS.
-    pub fn has_qos_factor(&self) -> bool {
-        self.get("PriorityWeightQOS").is_some_and(|weight| weight != "0")
+    /// Returns whether priorities depend on the QOS of jobs: on their priorities, or by fairshare on their usage factors.
+    pub fn counts_qos(&self) -> bool {
+        let has_weight = |name: &str| self.get(name).is_some_and(|weight| weight != "0");
+        has_weight("PriorityWeightQOS") || has_weight("PriorityWeightFairShare")
     }
 
     /// Returns whether Slurm holds jobs back at limits of QOS and associations (`AccountingStorageEnforce`).

@@ -12,7 +12,7 @@ use crate::parse_values::{Limit, number, time};
 use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
 
-const COLUMNS: &str = "--format=JobIDRaw,User,Account,Partition,Submit,Start,End,Timelimit,AllocTRES,NodeList";
+const COLUMNS: &str = "--format=JobIDRaw,User,Account,Partition,Submit,Start,End,Timelimit,AllocTRES,NodeList,QOS";
 
 /// A job, or a task of a job array, that ran and ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +37,8 @@ pub struct FinishedJob {
     pub held: Tres,
     /// The nodes on which it ran, as a hostlist expression.
     pub node_list: Option<String>,
+    /// The QOS of which it was.
+    pub qos: Option<String>,
 }
 
 impl FinishedJob {
@@ -70,7 +72,9 @@ impl FinishedJob {
 }
 
 /// The columns of [`FinishedJob::line`].
-const KEPT: &str = "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES|NodeList";
+const KEPT: &str = "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES|NodeList|QOS";
+/// Those that earlier versions saved.
+const KEPT_BEFORE: &str = "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES|NodeList";
 
 impl FinishedJob {
     /// Returns the job as one line of text, in which it is saved.
@@ -88,14 +92,18 @@ impl FinishedJob {
             self.limit.to_string(),
             self.held.to_string(),
             text(&self.node_list),
+            text(&self.qos),
         ];
         fields.join(&SEPARATOR.to_string())
     }
 
     /// Parses the output of [`line`](FinishedJob::line); `None` for any other text.
     pub(crate) fn of_line(line: &str) -> Option<FinishedJob> {
-        let text = format!("{}\n{line}\n", KEPT.replace('|', &SEPARATOR.to_string()));
-        FinishedJob::parse(&text).ok()?.pop()
+        let read = |columns: &str| {
+            let text = format!("{}\n{line}\n", columns.replace('|', &SEPARATOR.to_string()));
+            FinishedJob::parse(&text).ok()?.pop()
+        };
+        read(KEPT).or_else(|| read(KEPT_BEFORE))
     }
 }
 
@@ -117,6 +125,7 @@ fn ended(row: &Row<'_, '_>) -> Result<Option<FinishedJob>, TextError> {
         limit: row.get("Timelimit").map_or(Ok(Limit::None), |f| f.read("a time limit", Limit::parse))?,
         held: held.read("TRES like cpu=8,mem=4G,gres/gpu=1", |t| Tres::parse(t).ok())?,
         node_list: text("NodeList"),
+        qos: text("QOS"),
     }))
 }
 

@@ -1,12 +1,20 @@
-//! The qualities of service of a cluster file: what preempts what.
+//! The qualities of service of a cluster file: their priorities, what they charge, and what preempts what.
 
 use evenhand_documents::{DocumentError, Table};
 use evenhand_model::{Cluster, PreemptMode, QualityOfService, preempted_by_themselves};
 
 use crate::cluster_file::{name, time, whole};
 
-const QOS: [&str; 7] =
-    ["name", "priority", "preempts", "preempts_within", "preempt_mode", "preempt_exempt_time", "grace_time"];
+const QOS: [&str; 8] = [
+    "name",
+    "priority",
+    "usage_factor",
+    "preempts",
+    "preempts_within",
+    "preempt_mode",
+    "preempt_exempt_time",
+    "grace_time",
+];
 
 /// Reads the qualities of service of a cluster.
 pub(crate) fn read(root: &Table<'_>, cluster: &mut Cluster) -> Result<(), DocumentError> {
@@ -28,6 +36,7 @@ pub(crate) fn read(root: &Table<'_>, cluster: &mut Cluster) -> Result<(), Docume
         let qos = QualityOfService {
             name: name(&table, cluster.qos.iter().map(|qos| qos.name.as_str()))?,
             priority,
+            usage_factor: table.get("usage_factor").map(|node| node.exact()).transpose()?,
             preempts,
             preempts_within: table.get("preempts_within").map(|node| node.flag()).transpose()?.unwrap_or(false),
             preempt_mode: preempt_mode(&table)?,

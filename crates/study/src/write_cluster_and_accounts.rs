@@ -82,6 +82,7 @@ pub fn cluster_text(cluster: &Cluster) -> String {
         if qos.priority > 0 {
             line(&mut text, &format!("priority = {}", qos.priority));
         }
+        qos.usage_factor.iter().for_each(|factor| line(&mut text, &format!("usage_factor = {}", number(factor))));
         names(&mut text, "preempts", &qos.preempts);
         if qos.preempts_within {
             line(&mut text, "preempts_within = true");

@@ -139,7 +139,7 @@ fn the_site_s_priority_has_the_factors_of_associations_and_nice() {
 /// charges these alone. Whoever was charged less has the better fair-share factor. A real Slurm 22.05.8 billed such jobs 6 and 5, and started
 /// the job of the second user first.
 #[test]
-fn the_site_s_priority_charges_by_the_weights_of_the_partitions() {
+fn the_site_s_priority_charges_by_the_weights_of_partitions_and_the_factors_of_qos() {
     let conf = |flags: &str, weights: &str| {
         format!(
             "ClusterName=lab\nPriorityType=priority/multifactor\nPriorityWeightFairshare=1000\n{flags}\
@@ -149,23 +149,26 @@ fn the_site_s_priority_charges_by_the_weights_of_the_partitions() {
     };
     let row = |id: u32, user: &str, partition: &str, second: u32, tres: &str| {
         format!(
-            "{id}|{user}|{partition}|COMPLETED|2026-01-05T08:00:0{second}|2026-01-05T09:30:00|2026-01-05T09:40:00|600|20|{tres},node=1\n"
+            "{id}|{user}|{partition}|qos{id}|COMPLETED|2026-01-05T08:00:0{second}|2026-01-05T09:30:00|2026-01-05T09:40:00|600|20|{tres},node=1\n"
         )
     };
-    let header = "JobID|User|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES\n";
+    let header = "JobID|User|Partition|QOS|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES\n";
     let rows = [
         row(1, "fay", "fat", 1, "cpu=2,mem=4G"),
         row(2, "pia", "plain", 1, "cpu=5,mem=1G"),
         row(3, "pia", "plain", 2, "cpu=8,mem=8G"),
         row(4, "fay", "plain", 3, "cpu=8,mem=8G"),
     ];
-    let order = |flags: &str, weights: &str, policy: &str| {
+    let with_factor = |flags: &str, weights: &str, factor: &str, policy: &str| {
         let folder = TestFolder::with("slurm.conf", conf(flags, weights));
         folder.write("sacct.txt", [header, &rows.concat()].concat());
-        let import = folder.run(&["site", "import", "--slurm-conf", "slurm.conf", "-o", "lab"]).assert_succeeds();
+        folder.write("qos.txt", format!("Name|UsageFactor\nnormal|1.000000\nqos1|{factor}\n"));
+        let import = ["site", "import", "--slurm-conf", "slurm.conf", "--qos", "qos.txt", "-o", "lab"];
+        let import = folder.run(&import).assert_succeeds();
         let waits = waits(&folder, "slurm", policy).0;
         (if waits[3] < waits[2] { "fay first" } else { "pia first" }, import.stdout)
     };
+    let order = |flags: &str, weights: &str, policy: &str| with_factor(flags, weights, "1.000000", policy);
     let weights = " TRESBillingWeights=\"CPU=1.0,Mem=1G,license/x=4\"";
     for policy in ["site", "multifactor"] {
         // Processors: 2 against 5.
@@ -178,6 +181,10 @@ fn the_site_s_priority_charges_by_the_weights_of_the_partitions() {
         // The larger of 2 and 4 against 5.
         let (first, found) = order("PriorityFlags=MAX_TRES\n", weights, policy);
         assert!(first == "fay first" && !found.contains("MAX_TRES"), "{found}");
+        // 2 x 3 against 5, and 6 x 0.5.
+        let (first, found) = with_factor("", "", "3.000000", policy);
+        assert!(first == "pia first" && !found.contains("UsageFactor"), "{found}");
+        assert_eq!(with_factor("", weights, "0.500000", policy).0, "fay first");
     }
 }
 

@@ -22,7 +22,7 @@ use super::factors::to_priority;
 use super::read::MultifactorSection;
 use super::{Factors, Fairshare, Settings, Size, age, depth_oblivious_ratio, fairshare_factor, in_minutes, tres};
 use crate::account_usage::AccountUsage;
-use crate::billing::{BILLING_OPTION, QueueBilling};
+use crate::billing::{BILLING_OPTION, JobBilling};
 use crate::fair_tree::FairTree;
 use crate::half_life::ClassicFairshare;
 use crate::pending_users::PendingUsers;
@@ -46,7 +46,7 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
 /// The policy with the settings of a site; the context has a decay.
 pub(crate) fn policy_of_site(
     context: &PolicyContext<'_>,
-    billing: &QueueBilling,
+    billing: &JobBilling,
     settings: &Settings,
 ) -> Box<dyn Policy> {
     Box::new(Multifactor::new(context, billing, settings))
@@ -128,7 +128,7 @@ struct Multifactor {
 }
 
 impl Multifactor {
-    fn new(context: &PolicyContext<'_>, billing: &QueueBilling, settings: &Settings) -> Multifactor {
+    fn new(context: &PolicyContext<'_>, billing: &JobBilling, settings: &Settings) -> Multifactor {
         let users = context.weights.len();
         let flat;
         let context = match context.accounts {

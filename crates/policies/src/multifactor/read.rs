@@ -7,7 +7,7 @@ use evenhand_model::{Rational, Resource, Span, queue_names};
 
 use super::of_site::factor_of;
 use super::{Fairshare, NoNormal, Settings};
-use crate::billing::{BILLING_KEY, BillingRule, BillingSettings, QueueBilling};
+use crate::billing::{BILLING_KEY, BillingRule, BillingSettings, JobBilling};
 use crate::settings::{ReadSettings, Section, SettingKey};
 use crate::{PolicyContext, PolicyError};
 
@@ -50,7 +50,7 @@ const LARGEST_PARTITION: u32 = 65_533;
 #[derive(Debug)]
 pub(crate) struct MultifactorSection {
     pub(crate) settings: Settings,
-    pub(crate) billing: QueueBilling,
+    pub(crate) billing: JobBilling,
     /// Partitions that are no queue of the workload.
     pub(crate) unknown: Vec<String>,
 }
@@ -363,6 +363,7 @@ mod tests {
             billing_weights: [("short".to_string(), "mem=2G".to_string())].into(),
             qos_priorities: [("normal".to_string(), 5), ("urgent".to_string(), 20)].into(),
             nodes: 64,
+            ..SiteConfiguration::default()
         };
         let (settings, unknown) = read_on(Some(&site), None).unwrap();
         let w = &settings.weights;

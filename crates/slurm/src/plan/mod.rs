@@ -43,7 +43,7 @@ pub struct SiteSnapshot<'a> {
     pub queue: &'a Queue,
     /// Finished jobs, as far back as they should count.
     pub ended: &'a [FinishedJob],
-    /// The qualities of service, for their priorities; empty: not known.
+    /// The qualities of service, for their priorities and usage factors; empty: not known.
     pub qos: &'a [Qos],
     /// How Slurm itself is configured: a policy that models Slurm takes its defaults from it.
     pub configuration: Option<&'a Configuration>,
@@ -185,6 +185,7 @@ impl Plan {
         let own = site.configuration.and_then(|configuration| site_priority(configuration, site.partitions));
         let own = own.map(|own| SiteConfiguration {
             qos_priorities: site.qos.iter().map(|qos| (qos.name.clone(), qos.priority())).collect(),
+            usage_factors: site.qos.iter().filter_map(|qos| Some((qos.name.clone(), qos.usage_factor()?))).collect(),
             nodes: u32::try_from(described.cluster.machines()).unwrap_or(u32::MAX),
             ..own
         });

@@ -47,6 +47,7 @@ impl Parties<'_> {
                     place: LogPlace::new(job.submit, job.id),
                     chunks: chunks(job.held.nodes()),
                     queue: queue(partition),
+                    qos: job.qos.as_deref().and_then(qos),
                     nodes: nodes(job.held.nodes()),
                     requested: ask(job.limit, partition),
                     rate: rate(partition) * speeds.mean(job.node_list.as_deref()),

@@ -83,6 +83,7 @@ fn what_ended_counts_by_its_times_and_accounts_entitle() {
         limit: Limit::None,
         held: held.clone(),
         node_list: Some("n[1-2]".into()),
+        qos: None,
     };
     // Bob had everything until a moment ago.
     assert_eq!(ids(&plan("sdrf", 10, false, &[job("bob", "art")]))[..2], [4, 2]);
@@ -119,6 +120,7 @@ fn penalties_count_gpus_speed_and_the_partition_s_price() {
         limit: Limit::None,
         held: crate::Tres::parse(held).unwrap(),
         node_list: Some(node.into()),
+        qos: None,
     };
     let ended = [
         job("ann", "n1", "main", "cpu=2,mem=1000M,node=1"),

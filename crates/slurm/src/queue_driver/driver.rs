@@ -413,8 +413,9 @@ impl<'a> Driver<'a> {
         if let Ok(accounts) = Accounts::read(self.commands, self.options.cluster.as_deref()) {
             self.accounts = Some(accounts).filter(|a| !a.associations.is_empty());
         }
-        let has_qos_factor = self.options.configuration.as_ref().is_some_and(Configuration::has_qos_factor);
-        if has_qos_factor && let Ok(qos) = Qos::read(self.commands) {
+        if self.options.configuration.as_ref().is_some_and(Configuration::counts_qos)
+            && let Ok(qos) = Qos::read(self.commands)
+        {
             self.qos = qos;
         }
         self.settings_read = Some(now);
@@ -515,5 +516,6 @@ fn finished_now(job: &Job, now: Time) -> FinishedJob {
         limit: job.limit,
         held: job.requested.clone(),
         node_list: job.node_list.clone(),
+        qos: job.qos.clone(),
     }
 }

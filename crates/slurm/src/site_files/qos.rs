@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use evenhand_model::{Quantity, Rational};
+
 use crate::associations::parse_priority;
 use crate::error::{ReadError, TextError};
 use crate::parse_table::{Field, Table};
@@ -29,6 +31,13 @@ impl Qos {
     pub fn priority(&self) -> u32 {
         let value = self.settings.iter().find(|(column, _)| column.eq_ignore_ascii_case("Priority"));
         value.and_then(|(_, value)| parse_priority(value)).unwrap_or(0)
+    }
+
+    /// Returns by what the usage of its jobs is multiplied, as the site's fairshare counts it; `None`: 1, as for negative
+    /// factors, which slurmctld does not apply.
+    pub fn usage_factor(&self) -> Option<Rational> {
+        let value = self.settings.iter().find(|(column, _)| column.eq_ignore_ascii_case("UsageFactor"));
+        value.and_then(|(_, value)| Quantity::parse(value).ok()).map(|factor| factor.exact().clone())
     }
 
     /// Returns the command that prints the qualities of service.
@@ -149,6 +158,9 @@ fn check(column: &str, field: Field<'_>) -> Result<(), TextError> {
         field.read("amounts of resources like cpu=64,mem=1T", |text| Tres::parse(text).ok())?;
     } else if is(&["GrpJobs", "MaxJobsPU", "GrpSubmit", "MaxSubmitPU"]) {
         field.read("a whole number", number)?;
+    } else if is(&["UsageFactor"]) {
+        let is_number = |text: &str| Quantity::parse(text.strip_prefix('-').unwrap_or(text)).ok();
+        field.read("a number such as 0.5", is_number)?;
     } else if is(&["MaxWall"]) {
         field.read("a time limit like 1-00:00:00", Limit::parse)?;
     }
@@ -172,6 +184,11 @@ mod tests {
         );
         let error = parse_qos("Name|MaxTRESPU\nlong|cpu=x\n").unwrap_err().to_string();
         assert_eq!(error, "sacctmgr show qos:2:6: found \"cpu=x\", expected amounts of resources like cpu=64,mem=1T");
+        let error = parse_qos("Name|UsageFactor\nlong|half\n").unwrap_err().to_string();
+        assert_eq!(error, "sacctmgr show qos:2:6: found \"half\", expected a number such as 0.5");
+        let factors = parse_qos("Name|UsageFactor\na|1.000000\nb|0.500000\nc|0.000000\nd|-1.000000\ne|\n").unwrap();
+        let factors: Vec<Option<String>> = factors.iter().map(|qos| Some(qos.usage_factor()?.to_string())).collect();
+        assert_eq!(factors, [None, Some("1/2".into()), Some("0".into()), None, None]);
         let error = parse_qos("Name|Priority\nnormal\n").unwrap_err().to_string();
         assert_eq!(error, "sacctmgr show qos:2:7: found 1 columns, expected 2 as in the header");
     }

@@ -1,4 +1,4 @@
-//! The priorities of qualities of service, and what they preempt.
+//! The priorities and usage factors of qualities of service, and what they preempt.
 
 use evenhand_model::{Cluster, QualityOfService, preempted_by_themselves};
 
@@ -6,11 +6,11 @@ use super::qos::Qos;
 use super::scheduler_settings::PreemptModes;
 use crate::parse_values::Limit;
 
-/// Columns that say what is preempted, and how, and what a job's priority has of its QOS.
-const COLUMNS: [&str; 5] = ["Priority", "Preempt", "PreemptMode", "PreemptExemptTime", "GraceTime"];
+/// Columns that say what is preempted, and how, and what a job's priority and usage have of its QOS.
+const COLUMNS: [&str; 6] = ["Priority", "UsageFactor", "Preempt", "PreemptMode", "PreemptExemptTime", "GraceTime"];
 
-/// Gives a cluster the qualities of service, if any has a priority, preempts or is preempted. Returns `rest`, the qualities of service with
-/// what a simulation has not followed so far, without what it then follows.
+/// Gives a cluster the qualities of service, if any has a priority or a usage factor, preempts or is preempted. Returns `rest`, the
+/// qualities of service with what a simulation has not followed so far, without what it then follows.
 ///
 /// Names that no QOS has are left out, and so are circles: those in one preempt nothing.
 pub fn priorities_and_preemption_of_qos(cluster: &mut Cluster, all: &[Qos], mut rest: Vec<Qos>) -> Vec<Qos> {
@@ -32,6 +32,7 @@ pub fn priorities_and_preemption_of_qos(cluster: &mut Cluster, all: &[Qos], mut 
         cluster.qos.push(QualityOfService {
             name: qos.name.clone(),
             priority: qos.priority(),
+            usage_factor: qos.usage_factor(),
             preempts: names.split(',').filter_map(named).map(|other| other.name.clone()).collect(),
             preempts_within: modes.within,
             preempt_mode: modes.mode,
@@ -43,7 +44,7 @@ pub fn priorities_and_preemption_of_qos(cluster: &mut Cluster, all: &[Qos], mut 
     cluster.qos.iter_mut().filter(|qos| circles.contains(&qos.name)).for_each(|qos| qos.preempts.clear());
     for qos in &mut rest {
         qos.settings.retain(|(column, value)| match column.to_ascii_lowercase().as_str() {
-            "priority" | "preempt" | "preemptexempttime" | "gracetime" => false,
+            "priority" | "usagefactor" | "preempt" | "preemptexempttime" | "gracetime" => false,
             // `cluster`: as slurm.conf has it.
             "preemptmode" => PreemptModes::read(value).is_unknown && !value.eq_ignore_ascii_case("cluster"),
             _ => true,

@@ -369,8 +369,9 @@ fn read_preempt_parameters(
 /// The first line of [`simulated_settings_text`].
 pub const SIMULATED_SETTINGS: &str = "# What a simulation follows of the site's slurm.conf.";
 
-/// Returns the settings of a slurm.conf or of `scontrol show config` that a simulation follows, as a slurm.conf: those of the scheduler and of priorities, and the
-/// partitions' factors, tiers and billing weights. It has no hosts, accounts or passwords.
+/// Returns the settings of a slurm.conf or of `scontrol show config` that a simulation follows, as a slurm.conf: those of
+/// the scheduler and of priorities, and the partitions' factors, tiers and billing weights. It has no hosts, accounts or
+/// passwords.
 pub fn simulated_settings_text(configuration: &Configuration, partitions: &[Partition]) -> String {
     let mut text = format!("{SIMULATED_SETTINGS}\n");
     for (name, value) in configuration.settings() {

@@ -78,10 +78,8 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
         console.note("This Slurm does not count memory (SelectTypeParameters); a study does.");
     }
     let accounts = read_accounts(&slurm, &configuration, console)?;
-    let mut unmodelled = match configuration.enforces_limits() {
-        true => follow_limits(&slurm, &mut described.cluster, &partitions, accounts.as_ref(), console)?,
-        false => Vec::new(),
-    };
+    let mut unmodelled =
+        follow_qos_and_limits(&slurm, &mut described.cluster, &configuration, &partitions, accounts.as_ref(), console)?;
     unmodelled.extend(billing_weights_without_effect(&partitions));
     for one in &unmodelled {
         console.note(&format!("Found, and not followed by a simulation: {}", line(one).trim_start()));
@@ -102,22 +100,32 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     Ok(SiteFiles { accounts, ..site })
 }
 
-/// Gives the cluster the limits of QOS and associations. Returns what a simulation does not follow.
-fn follow_limits(
+/// Gives the cluster the QOS, and the limits of QOS and associations if this Slurm enforces them. Returns what a simulation
+/// does not follow.
+fn follow_qos_and_limits(
     slurm: &LocalCommands,
     cluster: &mut Cluster,
+    configuration: &Configuration,
     partitions: &[Partition],
     accounts: Option<&Accounts>,
     console: &Console,
 ) -> Result<Vec<Unmodelled>, Failure> {
+    let has_limits = configuration.enforces_limits();
+    if !has_limits && !configuration.counts_qos() {
+        return Ok(Vec::new());
+    }
     let qos = match Qos::read(slurm) {
         Ok(qos) => qos,
         Err(error @ ReadError::Command(_)) => {
-            console.note(&format!("Limits of QOS are not followed: {error}."));
+            console.note(&format!("QOS are not followed: {error}."));
             Vec::new()
         }
         Err(error) => return Err(read_failure(error)),
     };
+    if !has_limits {
+        priorities_and_preemption_of_qos(cluster, &qos, Vec::new());
+        return Ok(Vec::new());
+    }
     let rest = limit_partitions(cluster, partitions, &qos);
     let rest = limit_jobs_of_qos(cluster, partitions, &qos, rest);
     let rest = priorities_and_preemption_of_qos(cluster, &qos, rest);

@@ -85,8 +85,12 @@ pub(super) fn run(args: &PlanArgs, registry: &Registry, console: &Console) -> Re
         ended = or_note(read, "Without accounting, finished jobs do not count", &mut notes)?;
     }
     let mut qos = None;
-    if configuration.has_qos_factor() {
-        qos = or_note(Qos::read(slurm), "Without QOS, their factor of the priority is 0", &mut notes)?;
+    if configuration.counts_qos() {
+        qos = or_note(
+            Qos::read(slurm),
+            "Without QOS, their factor of the priority is 0 and that of usage 1",
+            &mut notes,
+        )?;
     }
     notes.iter().for_each(|note| console.note(note));
     let queue = Queue::read(slurm).map_err(read_failure)?;
