@@ -156,6 +156,7 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
     let of_quality = |(i, rules): (usize, &Preempted)| QualityOfService {
         name: format!("qos{i}"),
         priority: 0,
+        usage_factor: None,
         preempts: if i == 1 { vec!["qos0".into()] } else { Vec::new() },
         preempts_within: rules.within,
         preempt_mode: rules.mode,
