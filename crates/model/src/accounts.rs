@@ -17,7 +17,7 @@ pub struct Account {
     pub shares: Rational,
 }
 
-/// An account as a site lists it: it may have the shares of its parent.
+/// An account as a site lists it: it may have no shares of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedAccount {
     /// The name.

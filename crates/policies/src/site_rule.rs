@@ -13,8 +13,8 @@ const HALF_LIFE: Span = Span::from_secs(7 * 86_400);
 /// The policy that orders jobs as the site's own Slurm does: by its multifactor priority with all its settings, or with
 /// priority/basic by submission.
 ///
-/// It needs [`PolicyContext::site`](crate::PolicyContext::site), and is therefore no policy of [`Registry::built_in`](crate::Registry::built_in):
-/// who knows the site adds it.
+/// It needs [`PolicyContext::site`](crate::PolicyContext::site), and is therefore no policy of
+/// [`Registry::built_in`](crate::Registry::built_in): a program that knows the site adds it.
 pub const SITE_RULE: Registration =
     Registration::new(NAME, "the rule of the site's own Slurm, as its slurm.conf has it", |context| {
         let Some(site) = context.site else {

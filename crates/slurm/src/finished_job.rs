@@ -12,7 +12,8 @@ use crate::parse_values::{Limit, number, time};
 use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
 
-const COLUMNS: &str = "--format=JobIDRaw,User,Account,Partition,Submit,Start,End,Timelimit,AllocTRES,NodeList,QOS";
+/// The fields that are asked of `sacct`, and those of [`FinishedJob::line`].
+const COLUMNS: &str = "JobIDRaw,User,Account,Partition,Submit,Start,End,Timelimit,AllocTRES,NodeList,QOS";
 
 /// A job, or a task of a job array, that ran and ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +46,8 @@ impl FinishedJob {
     /// Returns the command for jobs that ran in a window and have ended; with `all_users` those of all users.
     pub fn call(from: Time, to: Time, all_users: bool) -> Call {
         let mut arguments: Vec<String> =
-            ["--allocations", "--parsable2", "--duplicates", "--noconvert", COLUMNS].map(String::from).into();
+            ["--allocations", "--parsable2", "--duplicates", "--noconvert"].map(String::from).into();
+        arguments.push(format!("--format={COLUMNS}"));
         if all_users {
             arguments.push("--allusers".into());
         }
@@ -71,11 +73,6 @@ impl FinishedJob {
     }
 }
 
-/// The columns of [`FinishedJob::line`].
-const KEPT: &str = "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES|NodeList|QOS";
-/// Those that earlier versions saved.
-const KEPT_BEFORE: &str = "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES|NodeList";
-
 impl FinishedJob {
     /// Returns the job as one line of text, in which it is saved.
     pub(crate) fn line(&self) -> String {
@@ -97,13 +94,14 @@ impl FinishedJob {
         fields.join(&SEPARATOR.to_string())
     }
 
-    /// Parses the output of [`line`](FinishedJob::line); `None` for any other text.
+    /// Parses the output of [`line`](FinishedJob::line); `None` for any other text. Lines of earlier versions end before the
+    /// QOS.
     pub(crate) fn of_line(line: &str) -> Option<FinishedJob> {
         let read = |columns: &str| {
-            let text = format!("{}\n{line}\n", columns.replace('|', &SEPARATOR.to_string()));
-            FinishedJob::parse(&text).ok()?.pop()
+            let header = columns.replace(',', &SEPARATOR.to_string());
+            FinishedJob::parse(&format!("{header}\n{line}\n")).ok()?.pop()
         };
-        read(KEPT).or_else(|| read(KEPT_BEFORE))
+        read(COLUMNS).or_else(|| read(COLUMNS.strip_suffix(",QOS")?))
     }
 }
 
@@ -157,6 +155,10 @@ mod tests {
         let text =
             format!("{HEADER}7|ann||main|1795289080|1795289090|1795289100|UNLIMITED|cpu=2,mem=1000M,gres/gpu=1\n");
         let job = FinishedJob::parse(&text).unwrap().remove(0);
+        assert_eq!(FinishedJob::of_line(&job.line()).as_ref(), Some(&job));
+        // Earlier versions had no QOS.
+        assert_eq!(FinishedJob::of_line(job.line().strip_suffix(SEPARATOR).unwrap()).as_ref(), Some(&job));
+        let job = FinishedJob { qos: Some("long".into()), ..job };
         assert_eq!(FinishedJob::of_line(&job.line()), Some(job));
         assert_eq!(FinishedJob::of_line("7|x"), None);
     }

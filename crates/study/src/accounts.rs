@@ -276,7 +276,7 @@ fn associations(list: Option<Node<'_>>) -> Result<Associations, DocumentError> {
             let user = user.ok_or_else(|| node.error(problem))?;
             found.shares.insert((account.to_string(), user.to_string()), shares(&table, user)?);
         }
-        if let (None, Some(_)) = (table.get("priority"), own_shares) {
+        if own_shares.is_some() && table.get("priority").is_none() {
             continue;
         }
         let priority = table.required("priority", "a whole number")?;

@@ -135,9 +135,9 @@ fn the_site_s_priority_has_the_factors_of_associations_and_nice() {
     assert_eq!(order("sbatch --nice run.sh", "multifactor"), [0, 2, 1, 3]);
 }
 
-/// Two users have run jobs at once: one with much memory on a partition that charges memory, one with more processors on one that
-/// charges these alone. Whoever was charged less has the better fair-share factor. A real Slurm 22.05.8 billed such jobs 6 and 5, and started
-/// the job of the second user first.
+/// Two users have run jobs at once: one with much memory on a partition that charges memory, one with more processors on one
+/// that charges these alone. The user who was charged less has the better fair-share factor. A real Slurm 22.05.8 billed such
+/// jobs 6 and 5, and started the job of the second user first.
 #[test]
 fn the_site_s_priority_charges_by_the_weights_of_partitions_and_the_factors_of_qos() {
     let conf = |flags: &str, weights: &str| {

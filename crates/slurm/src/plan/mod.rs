@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use evenhand_model::{AccountsError, Capacity, CapacityError, Nano, Rational, Resource, Time, to_f64};
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::queue_order::{Rank, order};
-use evenhand_policies::{Decay, PolicyContext, PolicyError, PolicySettings, Registry, SiteConfiguration, Standing};
+use evenhand_policies::{Decay, PolicyContext, PolicyError, PolicySettings, Registry, Standing};
 use thiserror::Error;
 
 use self::free::Free;
@@ -27,7 +27,7 @@ use crate::finished_job::FinishedJob;
 use crate::nodes::Node;
 use crate::partitions::Partition;
 use crate::queue::{Hold, Queue};
-use crate::site_files::Qos;
+use crate::site_files::{Qos, priorities_and_preemption_of_qos};
 use crate::site_priority::site_priority;
 
 /// Snapshot of a site that planning uses.
@@ -166,7 +166,7 @@ impl Plan {
     /// Returns an error if the site shows no machine, the accounts are not a tree, or the policy cannot be built.
     pub fn new(site: &SiteSnapshot<'_>, options: &PlanOptions, now: Time) -> Result<Plan, PlanError> {
         let machines = ClusterOptions { speed_feature: options.speed_feature.clone(), ..ClusterOptions::default() };
-        let described = cluster(site.nodes, site.partitions, &machines);
+        let mut described = cluster(site.nodes, site.partitions, &machines);
         if described.cluster.groups.is_empty() {
             return Err(PlanError::NoMachine);
         }
@@ -183,12 +183,8 @@ impl Plan {
         let tree = parties.tree()?;
         let queues: Vec<String> = site.partitions.iter().map(|partition| partition.name.clone()).collect();
         let own = site.configuration.and_then(|configuration| site_priority(configuration, site.partitions));
-        let own = own.map(|own| SiteConfiguration {
-            qos_priorities: site.qos.iter().map(|qos| (qos.name.clone(), qos.priority())).collect(),
-            usage_factors: site.qos.iter().filter_map(|qos| Some((qos.name.clone(), qos.usage_factor()?))).collect(),
-            nodes: u32::try_from(described.cluster.machines()).unwrap_or(u32::MAX),
-            ..own
-        });
+        priorities_and_preemption_of_qos(&mut described.cluster, site.qos, Vec::new());
+        let own = own.map(|own| own.with_cluster(&described.cluster));
         let context = PolicyContext::new(&capacity, &tree.weights)
             .resources(&resources)
             .queues(&queues)

@@ -289,7 +289,7 @@ pub fn gang_with_other_modes(conf: &SlurmConf, qos: &[Qos], files: TextFiles<'_>
     found
 }
 
-/// Lists the weights of slurm.conf that charge nothing, by [`billing_weights_without_effect`].
+/// Lists the weights of slurm.conf that charge nothing, as [`billing_weights_without_effect`] does those of live partitions.
 fn note_billing_weights(conf: &SlurmConf, found: &mut Vec<Unmodelled>) {
     for (option, values) in conf.options.iter().filter(|(option, _)| option.eq_ignore_ascii_case(BILLING)) {
         for (at, value) in values.iter().enumerate() {

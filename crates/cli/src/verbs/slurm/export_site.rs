@@ -122,13 +122,13 @@ fn follow_qos_and_limits(
         }
         Err(error) => return Err(read_failure(error)),
     };
-    if !has_limits {
-        priorities_and_preemption_of_qos(cluster, &qos, Vec::new());
-        return Ok(Vec::new());
+    let mut rest = Vec::new();
+    if has_limits {
+        rest = limit_partitions(cluster, partitions, &qos);
+        rest = limit_jobs_of_qos(cluster, partitions, &qos, rest);
     }
-    let rest = limit_partitions(cluster, partitions, &qos);
-    let rest = limit_jobs_of_qos(cluster, partitions, &qos, rest);
     let rest = priorities_and_preemption_of_qos(cluster, &qos, rest);
+    let accounts = accounts.filter(|_| has_limits);
     let limits = accounts.map(|accounts| limit_associations(cluster, accounts, partitions, &qos)).unwrap_or_default();
     Ok(unmodelled_settings(None, &rest, &limits, TextFiles::default()))
 }
