@@ -53,7 +53,8 @@ test_in_release() {
         systems=$(mktemp -d)
         trap remove_systems EXIT
     fi
-    system=$(realpath -m "$systems")/$release
+    mkdir -p "$systems"
+    system=$(realpath "$systems")/$release
     if [ ! -e "$system/slurm-is-installed" ]; then printf 'making Debian %s with Slurm\n' "$release"; fi
     { open_debian "$release" "$system" "$mirror" && install_slurm; } >"$system.log" 2>&1 || {
         tail -n 20 "$system.log"

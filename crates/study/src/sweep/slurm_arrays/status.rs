@@ -94,10 +94,18 @@ impl LostPoint {
 /// Returns why a task ended: Slurm's error (cancelled, out of time or memory), otherwise the log's last line.
 fn reason_of_end(log: &str) -> Option<String> {
     let lines = || log.lines().rev().map(str::trim).filter(|line| !line.is_empty());
-    // slurmstepd: error: …, or slurmstepd-NODE: error: … where a machine has several.
-    let slurm = lines().filter(|line| line.starts_with("slurmstepd")).find_map(|line| line.split_once(": error: "));
-    let slurm = slurm.map(|(_, error)| error);
+    let slurm = lines().find_map(error_of_slurmstepd);
     slurm.or_else(|| lines().next()).map(String::from)
+}
+
+/// What slurmstepd wrote on a line of a task's log: `slurmstepd: error: …`, `slurmstepd-NODE: error: …` where a machine has
+/// several, and `[2026-11-25T14:11:25.563] error: …` from Slurm 26.05 on.
+fn error_of_slurmstepd(line: &str) -> Option<&str> {
+    let (by, error) = line.split_once(" error: ")?;
+    let time = by.strip_prefix('[').and_then(|by| by.strip_suffix(']'));
+    let is_time =
+        time.is_some_and(|time| time.contains('T') && time.bytes().all(|b| b.is_ascii_digit() || b"-T:.".contains(&b)));
+    (is_time || by.starts_with("slurmstepd") && by.ends_with(':')).then_some(error)
 }
 
 /// Cancels the jobs of a sweep that are in the queue, and returns them. Results stay.
@@ -128,6 +136,10 @@ mod tests {
         let log = "slurmstepd: error: *** JOB 5 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\nerror: interrupted\n\n";
         assert!(reason_of_end(log).is_some_and(|reason| reason.ends_with("DUE TO TIME LIMIT ***")));
         assert_eq!(reason_of_end("slurmstepd-n1: error: *** A ***\nx\n").as_deref(), Some("*** A ***"));
+        // Slurm 26.05.
+        let log = "[2026-11-25T14:11:25.563] error: *** JOB 1 ON n1 CANCELLED AT 2026-11-25T14:11:25 DUE to SIGNAL Terminated ***\nerror: interrupted\n";
+        assert!(reason_of_end(log).is_some_and(|reason| reason.starts_with("*** JOB 1 ON n1 CANCELLED")));
+        assert_eq!(reason_of_end("[a] error: x\n").as_deref(), Some("[a] error: x"));
         assert_eq!(reason_of_end("a\nerror: no such file \n\n").as_deref(), Some("error: no such file"));
         assert_eq!(reason_of_end("\n"), None);
     }
