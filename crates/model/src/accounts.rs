@@ -57,6 +57,26 @@ impl ListedAccount {
     }
 }
 
+/// Users of one account: how many, and their shares together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Members {
+    /// The number of users.
+    pub users: u32,
+    /// The sum of their shares among the children of the account.
+    pub shares: Rational,
+}
+
+impl Members {
+    /// No users.
+    pub const NONE: Members = Members { users: 0, shares: Rational::ZERO };
+
+    /// Adds users with these shares together.
+    pub fn add(&mut self, users: u32, shares: &Rational) {
+        self.users = self.users.saturating_add(users);
+        self.shares += shares;
+    }
+}
+
 /// A tree of accounts with users as leaves.
 ///
 /// The entitlement of a child is its fraction of the shares of all children of its parent, times the entitlement of its
@@ -83,6 +103,8 @@ pub struct AccountTree {
     account_entitlement: Vec<Rational>,
     user_entitlement: Vec<Rational>,
     priorities: Priorities,
+    /// Of the root, then of each account: the users of the site who are none of the tree. Empty: it has no others.
+    others: Vec<Members>,
 }
 
 /// What associations add to the priorities of their jobs (`Priority` of Slurm's associations).
@@ -184,9 +206,55 @@ impl AccountTree {
             account_entitlement: Vec::new(),
             user_entitlement: Vec::new(),
             priorities: Priorities::default(),
+            others: Vec::new(),
         };
         tree.entitle();
         Ok(tree)
+    }
+
+    /// Sets which users the site has beside those of the tree: directly under the root, then directly in each account. They
+    /// have no jobs, so no entitlement changes. But Slurm's fair-share factors depend on how many there are, and on their shares.
+    ///
+    /// # Panics
+    /// Panics if there is not one entry for the root and one for each account.
+    #[must_use]
+    pub fn with_other_users(self, others: Vec<Members>) -> AccountTree {
+        assert_eq!(others.len(), self.accounts.len() + 1, "the root and each account");
+        let others = if others.iter().all(|of| of.users == 0) { Vec::new() } else { others };
+        AccountTree { others, ..self }
+    }
+
+    /// Returns the tree of all users of the site, with one more user in each place where there are others, who stands for them
+    /// with their shares together; and how many users each user of that tree is. The tree's own users keep their numbers.
+    ///
+    /// Where there are others, an account without any user gets one who counts as none: in Slurm its shares count.
+    ///
+    /// ```
+    /// # use evenhand_model::{AccountTree, Members, Rational, to_f64};
+    /// let tree = AccountTree::new(vec![], vec![None; 2], vec![Rational::ONE; 2]).unwrap();
+    /// let others = Members { users: 3, shares: 6u8.into() };
+    /// let (all, users) = tree.with_other_users(vec![others]).of_all_users();
+    /// assert_eq!((to_f64(all.user_entitlement(0)), users), (0.125, vec![1, 1, 3]));
+    /// ```
+    pub fn of_all_users(&self) -> (AccountTree, Vec<u32>) {
+        let (mut all, mut counts) = (self.clone(), vec![1; self.users()]);
+        if self.others.is_empty() {
+            return (all, counts);
+        }
+        let mut is_used = vec![false; self.accounts.len() + 1];
+        self.homes.iter().for_each(|home| is_used[place(*home)] = true);
+        for (at, account) in self.accounts.iter().enumerate().rev() {
+            is_used[at + 1] |= self.others[at + 1].users > 0;
+            is_used[place(account.parent)] |= is_used[at + 1];
+        }
+        for (at, others) in self.others.iter().enumerate().filter(|(at, others)| others.users > 0 || !is_used[*at]) {
+            all.homes.push(at.checked_sub(1));
+            all.shares.push(if others.shares > Rational::ZERO { others.shares.clone() } else { Rational::ONE });
+            counts.push(others.users);
+        }
+        all.others.clear();
+        all.entitle();
+        (all, counts)
     }
 
     /// Sets the priority of each user's association, and the highest of all associations, which may be that of an account
@@ -202,8 +270,6 @@ impl AccountTree {
     }
 
     fn entitle(&mut self) {
-        // Index 0 is the root; account a has index a + 1.
-        let place = |account: Option<usize>| account.map_or(0, |a| a + 1);
         let mut sums = vec![Rational::ZERO; self.accounts.len() + 1];
         for (home, shares) in self.homes.iter().zip(&self.shares) {
             sums[place(*home)] += shares;
@@ -281,6 +347,11 @@ impl AccountTree {
     pub fn weights(&self) -> Weights {
         Weights::of_positive(self.user_entitlement.clone())
     }
+}
+
+/// A place among the root, at 0, and the accounts behind it.
+fn place(account: Option<usize>) -> usize {
+    account.map_or(0, |a| a + 1)
 }
 
 #[cfg(test)]

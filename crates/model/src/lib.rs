@@ -49,7 +49,7 @@ mod time;
 mod weights;
 mod workload;
 
-pub use accounts::{Account, AccountTree, AccountsError, AssociationPriority, ListedAccount};
+pub use accounts::{Account, AccountTree, AccountsError, AssociationPriority, ListedAccount, Members};
 pub use capacity::{Capacity, CapacityError};
 pub use chunk::{Chunk, ChunkError};
 pub use cluster::{

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use evenhand_documents::{Document, Format};
-use evenhand_model::{AccountTree, Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
+use evenhand_model::{AccountTree, Amount, Capacity, Members, Rational, Resource, Span, Time, UserId, Weights, to_f64};
 use evenhand_policies::multifactor::{
     FactorWeights, Factors, Fairshare, NoNormal, Settings, Size, in_minutes, normalised, tres,
 };
@@ -191,6 +191,36 @@ fn trees() -> impl Strategy<Value = (AccountTree, Vec<u64>)> {
     )
 }
 
+/// The same tree of the first users alone, with the others as others.
+fn of_first_users(tree: &AccountTree, first: usize) -> AccountTree {
+    let home = |user: usize| tree.account_of(user);
+    let mut others = vec![Members::NONE; tree.accounts().len() + 1];
+    (first..tree.users()).for_each(|user| others[home(user).map_or(0, |a| a + 1)].add(1, tree.shares(user)));
+    let shares = (0..first).map(|user| tree.shares(user).clone()).collect();
+    let priorities = (0..first).map(|user| tree.priority(user)).collect();
+    let new = AccountTree::new(tree.accounts().to_vec(), (0..first).map(home).collect(), shares).unwrap();
+    new.with_priorities(priorities, tree.highest_priority()).with_other_users(others)
+}
+
+/// The tree with a user in each account that has none: the shares of such an account count in Slurm, and AccountTree leaves it out.
+/// In ranks it would be one user more.
+fn with_users_everywhere(tree: AccountTree, settings: &Settings) -> AccountTree {
+    if settings.fairshare == Fairshare::FairTree {
+        return tree;
+    }
+    let accounts = 0..tree.accounts().len();
+    let is_empty = |a: &usize| tree.account_entitlement(*a).is_zero();
+    let all = (0..tree.users()).map(|user| tree.account_of(user)).chain(accounts.filter(is_empty).map(Some));
+    let homes: Vec<Option<usize>> = all.collect();
+    let mut shares: Vec<Rational> = (0..tree.users()).map(|user| tree.shares(user).clone()).collect();
+    shares.resize(homes.len(), Rational::ONE);
+    let mut priorities: Vec<u32> = (0..tree.users()).map(|user| tree.priority(user)).collect();
+    priorities.resize(homes.len(), 0);
+    AccountTree::new(tree.accounts().to_vec(), homes, shares)
+        .unwrap()
+        .with_priorities(priorities, tree.highest_priority())
+}
+
 fn waits() -> impl Strategy<Value = Option<Waits>> {
     let queue = (
         prop::option::of(0u32..4),
@@ -218,19 +248,28 @@ proptest! {
 
     #[test]
     fn priorities_are_those_of_the_documents(
-        (tree, usage) in trees(),
+        (tree, mut usage) in trees(),
+        with_jobs in prop_oneof![Just(6usize), 1usize..6],
         settings in settings(),
         first in prop::collection::vec(waits(), 6),
         half_lives in 5u64..9,
     ) {
-        let mut policy = used("multifactor", &tree, &usage, &settings);
+        // The users behind these have no jobs: the policy knows only how many they are, the documents know each.
+        let with_jobs = with_jobs.min(usage.len());
+        usage[with_jobs..].fill(0);
+        let (known, tree) = match with_jobs < usage.len() {
+            true => (of_first_users(&tree, with_jobs), with_users_everywhere(tree, &settings)),
+            false => (tree.clone(), tree),
+        };
+        let mut policy = used("multifactor", &known, &usage[..with_jobs], &settings);
+        usage.resize(tree.users(), 0);
         let reference = SlurmDocuments { usage: usage.iter().map(|u| Rational::from(*u)).collect(), tree };
         let now = Time::from_secs(half_lives * HALF_LIFE_S);
         let mut best = None;
         let mut certain = true;
         // Positions in the log against the order of the users' numbers.
         let position = |user: usize| (first.len() - user) as u64;
-        for (user, waits) in first.iter().take(usage.len()).enumerate() {
+        for (user, waits) in first.iter().take(with_jobs).enumerate() {
             let Some(waits) = waits else { continue };
             let id = UserId(user as u32);
             let submitted = Time::from_nanos(waits.submitted_ms * 1_000_000);
@@ -502,4 +541,28 @@ fn associations_nice_and_plain_factors_are_those_that_slurm_printed() {
             }
         }
     }
+}
+
+/// sprio of Slurm 22.05.8 for jobs of four users where root and an account `all` have a user each who has no jobs: two of the
+/// users are in an account `lab` with Fairshare=parent, so that they are children of `dept`. Usage is that of sshare.
+#[test]
+fn users_without_jobs_count_in_the_factors_that_slurm_printed() {
+    let accounts = [("all", None, 1), ("dept", None, 10), ("other", None, 20)];
+    let users = [(Some(1), 1), (Some(1), 3), (Some(1), 1), (Some(2), 1)];
+    let one = Members { users: 1, shares: Rational::ONE };
+    let others = vec![one.clone(), one, Members::NONE, Members::NONE];
+    let settings =
+        Settings { weights: FactorWeights { fairshare: 100_000, ..FactorWeights::default() }, ..Settings::unset() };
+    let priorities = |tree: &AccountTree| {
+        let mut policy = used("multifactor", tree, &[399, 179, 599, 319], &settings);
+        let demand = [Amount(1), Amount(0)];
+        let now = Time::from_secs(HALF_LIFE_S);
+        [0, 1, 2, 3].map(|user| {
+            policy.set_first_pending(UserId(user), Some(&Job::new(UserId(user), &demand).at(now, 0)));
+            -policy.standing(now, UserId(user)).key
+        })
+    };
+    let tree = tree(&accounts, &users);
+    assert_eq!(priorities(&tree.clone().with_other_users(others)), [33_333.0, 50_000.0, 16_666.0, 66_666.0]);
+    assert_eq!(priorities(&tree), [50_000.0, 75_000.0, 25_000.0, 100_000.0]);
 }

@@ -1,9 +1,9 @@
 //! The associations of accounts and users with their shares: `sacctmgr show association`.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use evenhand_model::{AccountTree, AccountsError, AssociationPriority, ListedAccount, Rational};
+use evenhand_model::{AccountTree, AccountsError, AssociationPriority, ListedAccount, Members, Rational};
 
 use crate::error::{ReadError, TextError};
 use crate::parse_table::Table;
@@ -280,6 +280,15 @@ impl Accounts {
         let mut seen = HashSet::new();
         let users = self.associations.iter().filter_map(|a| Some((a.user.as_deref()?, a.account.as_str(), a.shares)));
         users.filter(|(user, account, _)| seen.insert((*user, *account))).collect()
+    }
+
+    /// Returns how many users each account has, `root` among them, and their shares together.
+    pub fn members(&self) -> BTreeMap<String, Members> {
+        let mut members = BTreeMap::new();
+        for (_, account, shares) in self.users() {
+            members.entry(account.to_string()).or_insert(Members::NONE).add(1, &shares.in_tree());
+        }
+        members
     }
 
     /// Returns the tree with each user of each account as a leaf.

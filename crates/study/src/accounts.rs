@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use evenhand_documents::{Document, DocumentError, Format, Node, Source, Table, did_you_mean};
-use evenhand_model::{AccountTree, AssociationPriority, ListedAccount, Names, Rational, Workload};
+use evenhand_model::{AccountTree, AssociationPriority, ListedAccount, Members, Names, Rational, Workload};
 
 use crate::cluster_file::whole;
 
@@ -14,6 +14,8 @@ use crate::cluster_file::whole;
 /// [[account]]
 /// name = "science"
 /// shares = 3            # among its siblings; default 1
+/// users = 40            # how many users it has, those without jobs too, for Slurm's fair-share factors
+/// user_shares = 52      # their shares together; default: 1 for each without jobs
 ///
 /// [[account]]
 /// name = "physics"
@@ -36,13 +38,24 @@ use crate::cluster_file::whole;
 /// priority = 10         # for PriorityWeightAssoc
 /// partition = "gpu"     # her association in this partition alone: it counts for the highest priority, and for no job
 /// ```
+///
+/// `users` and `user_shares` before the first table are those of the users directly under the root.
 #[derive(Clone, Debug)]
 pub struct AccountsFile {
     source: Source,
     /// Each after its parent.
     accounts: Vec<ListedAccount>,
+    /// How many users the root has, and then each account.
+    members: Vec<ListedMembers>,
     users: BTreeMap<String, UserEntry>,
     associations: Associations,
+}
+
+/// How many users an account has, and their shares together, if the file says so.
+#[derive(Clone, Debug, Default)]
+struct ListedMembers {
+    users: u32,
+    shares: Option<Rational>,
 }
 
 /// What the associations of a file set.
@@ -89,6 +102,7 @@ impl AccountsFile {
         AccountsFile {
             source: Source::new("", ""),
             accounts: Vec::new(),
+            members: vec![ListedMembers::default()],
             users: BTreeMap::new(),
             associations: Associations::default(),
         }
@@ -97,12 +111,13 @@ impl AccountsFile {
     fn parse(source: Source, format: Option<Format>) -> Result<AccountsFile, DocumentError> {
         let document = Document::of(source.clone(), Some(format.unwrap_or(Format::Toml)))?;
         let root = document.root()?;
-        root.deny_unknown(&["account", "association", "user"])?;
+        root.deny_unknown(&["account", "association", "user", "user_shares", "users"])?;
+        let mut members = vec![listed_members(&root)?];
         let entries = named(root.get("account"), "account")?;
         let number: HashMap<&str, usize> = entries.iter().enumerate().map(|(i, (name, _))| (*name, i)).collect();
         let mut parents = Vec::with_capacity(entries.len());
         for (_, table) in &entries {
-            table.deny_unknown(&["name", "parent", "shares"])?;
+            table.deny_unknown(&["name", "parent", "shares", "user_shares", "users"])?;
             parents.push(table.get("parent").map(|node| account(&node, &number)).transpose()?);
         }
         let order = parents_first(&parents).map_err(|circle| {
@@ -112,6 +127,9 @@ impl AccountsFile {
         })?;
         let mut place = vec![0; order.len()];
         order.iter().enumerate().for_each(|(to, from)| place[*from] = to);
+        for &from in &order {
+            members.push(listed_members(&entries[from].1)?);
+        }
         let accounts = order
             .iter()
             .map(|&from| {
@@ -128,7 +146,7 @@ impl AccountsFile {
                 .insert(name.to_string(), UserEntry { account: home.map(|a| place[a]), shares: shares(&table, name)? });
         }
         let associations = associations(root.get("association"))?;
-        Ok(AccountsFile { source, accounts, users, associations })
+        Ok(AccountsFile { source, accounts, members, users, associations })
     }
 
     /// Places the users of a workload.
@@ -218,10 +236,34 @@ impl AccountsFile {
             associations.map(|(user, home)| (names[*user].as_str(), home.map(|a| accounts[a].name.as_str())));
         let (priorities, highest) = AssociationPriority::of_users(&self.associations.priorities, associations);
         let (accounts, places) = ListedAccount::with_shares(&accounts);
+        let others = self.other_users(&homes, &shares, &places, accounts.len());
         let homes = homes.into_iter().map(|home| home.and_then(|a| places[a])).collect();
         let tree = AccountTree::new(accounts, homes, shares).map_err(|e| self.source.error(0..0, e.to_string()))?;
-        let tree = tree.with_priorities(priorities, highest);
+        let tree = tree.with_priorities(priorities, highest).with_other_users(others);
         Ok(WorkloadWithAccounts { workload, tree, unknown, added, empty })
+    }
+
+    /// The users of the file who have no jobs, given the listed account and the shares of each who has: by place in the tree, which
+    /// has so many accounts.
+    fn other_users(
+        &self,
+        homes: &[Option<usize>],
+        shares: &[Rational],
+        places: &[Option<usize>],
+        accounts: usize,
+    ) -> Vec<Members> {
+        let mut with_jobs = vec![Members::NONE; places.len() + 1];
+        homes.iter().zip(shares).for_each(|(home, shares)| with_jobs[home.map_or(0, |a| a + 1)].add(1, shares));
+        let mut others = vec![Members::NONE; accounts + 1];
+        for (listed, (all, known)) in self.members.iter().zip(&with_jobs).enumerate() {
+            let users = all.users.saturating_sub(known.users);
+            let left = all.shares.as_ref().map(|all| all - &known.shares).filter(|left| *left > Rational::ZERO);
+            if users > 0 {
+                let place = listed.checked_sub(1).and_then(|at| places[at]).map_or(0, |a| a + 1);
+                others[place].add(users, &left.unwrap_or_else(|| users.into()));
+            }
+        }
+        others
     }
 
     /// The shares of a user in an account: its association's, else the user's, else 1.
@@ -234,8 +276,21 @@ impl AccountsFile {
 
 /// The shares of an account; `None`: `parent`.
 fn shares_or_parent(table: &Table<'_>, of: &str) -> Result<Option<Rational>, DocumentError> {
-    let is_parent = |node: Node<'_>| node.is_text() && node.text().is_ok_and(|text| text == "parent");
-    if table.get("shares").is_some_and(is_parent) { Ok(None) } else { shares(table, of).map(Some) }
+    let Some(node) = table.get("shares").filter(Node::is_text) else { return shares(table, of).map(Some) };
+    match node.text()? {
+        "parent" => Ok(None),
+        word if word.starts_with(char::is_alphabetic) => {
+            let problem = format!("found {word:?}, expected a number greater than 0, or \"parent\"");
+            Err(node.with_label(format!("shares of {of:?}")).error(problem))
+        }
+        _ => shares(table, of).map(Some),
+    }
+}
+
+fn listed_members(table: &Table<'_>) -> Result<ListedMembers, DocumentError> {
+    let users = table.get("users").map(|node| whole(&node, 0, i64::from(u32::MAX), "a whole number, at least 0"));
+    let shares = table.get("user_shares").map(|node| node.positive().map(|shares| shares.exact().clone()));
+    Ok(ListedMembers { users: users.transpose()?.unwrap_or(0) as u32, shares: shares.transpose()? })
 }
 
 fn shares(table: &Table<'_>, of: &str) -> Result<Rational, DocumentError> {
@@ -426,11 +481,36 @@ mod tests {
         assert!(error("[[association]]\naccount = \"b\"\npriority = -1\n").starts_with(":3:12: "));
         assert!(error("[[association]]\naccount = \"b\"\nshares = 2\n").starts_with(":3:10: "));
         assert!(error("[[association]]\naccount = \"b\"\nuser = \"a\"\n").starts_with(":1:1: "));
-        assert!(error("[[account]]\nname = \"a\"\nshares = \"much\"\n").starts_with(":3:10: shares of \"a\": found"));
+        let word = error("[[account]]\nname = \"a\"\nshares = \"much\"\n");
+        assert!(
+            word.starts_with(":3:10: shares of \"a\": found \"much\", expected a number greater than 0, or \"parent\""),
+            "{word}"
+        );
+        assert!(error("[[account]]\nname = \"a\"\nusers = -1\n").starts_with(":3:9: "));
+        assert!(error("user_shares = 0\n").starts_with(":1:15: "));
         let twice = "[[association]]\naccount = \"b\"\npriority = 1\n".repeat(2);
         assert!(error(&twice).contains("listed before"), "{}", error(&twice));
         let circle = "[[account]]\nname = \"a\"\nparent = \"b\"\n[[account]]\nname = \"b\"\nparent = \"a\"\n";
         assert!(error(circle).contains("found a circle of parents"), "{}", error(circle));
         assert!(error("[[account]]\nname = \"a\"\nparent = \"a\"\n").contains("found a circle of parents"));
+    }
+
+    /// How many others there are and their shares, in the places of a workload of ann and bob in the account c.
+    fn others(text: &str) -> Vec<(Option<usize>, u32, String)> {
+        let placed = file(text).unwrap().place(workload(&[("ann", Some("c")), ("bob", Some("c"))])).unwrap();
+        let (all, users) = placed.tree.of_all_users();
+        (2..all.users()).map(|at| (all.account_of(at), users[at], all.shares(at).to_string())).collect()
+    }
+
+    #[test]
+    fn users_without_jobs_are_those_beyond_the_workloads() {
+        assert_eq!(others("[[account]]\nname = \"c\"\nusers = 2\n"), []);
+        assert_eq!(others("[[account]]\nname = \"c\"\nusers = 1\nuser_shares = 9\n"), [], "fewer than have jobs");
+        assert_eq!(others("[[account]]\nname = \"c\"\nusers = 5\n"), [(Some(0), 3, "3".into())]);
+        assert_eq!(others("[[account]]\nname = \"c\"\nusers = 5\nuser_shares = 12\n"), [(Some(0), 3, "10".into())]);
+        // Less than those with jobs have: one for each.
+        assert_eq!(others("[[account]]\nname = \"c\"\nusers = 5\nuser_shares = 1.5\n"), [(Some(0), 3, "3".into())]);
+        let nested = "users = 1\n[[account]]\nname = \"d\"\nparent = \"c\"\nusers = 4\nshares = \"parent\"\n[[account]]\nname = \"c\"\n";
+        assert_eq!(others(nested), [(None, 1, "1".into()), (Some(0), 4, "4".into())]);
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use evenhand_documents::toml_string as quoted;
 use evenhand_model::calendar::iso_8601;
 use evenhand_model::{
-    AssociationPriority, Cluster, ListedAccount, PreemptMode, Rational, ResourceQuantity, SiteTime, Span, UBig,
+    AssociationPriority, Cluster, ListedAccount, Members, PreemptMode, Rational, ResourceQuantity, SiteTime, Span, UBig,
 };
 
 /// Returns the text of a cluster file that reads back as `cluster`.
@@ -147,9 +147,19 @@ pub struct UserShares {
     pub shares: Rational,
 }
 
-/// Returns the text of an accounts file with these accounts, each after its parent, users' shares, and priorities.
-pub fn accounts_text(accounts: &[ListedAccount], users: &[UserShares], priorities: &[AssociationPriority]) -> String {
+/// Returns the text of an accounts file with these accounts, each after its parent; how many users each has, `root` among them;
+/// users' shares; and priorities.
+pub fn accounts_text(
+    accounts: &[ListedAccount],
+    members: &BTreeMap<String, Members>,
+    users: &[UserShares],
+    priorities: &[AssociationPriority],
+) -> String {
     let mut text = String::new();
+    if let Some(of_root) = members.get("root") {
+        members_lines(&mut text, of_root);
+        text.push('\n');
+    }
     for account in accounts {
         line(&mut text, "[[account]]");
         line(&mut text, &format!("name = {}", quoted(&account.name)));
@@ -161,6 +171,7 @@ pub fn accounts_text(accounts: &[ListedAccount], users: &[UserShares], prioritie
             Some(shares) if *shares != Rational::ONE => shares_line(&mut text, shares),
             Some(_) => {}
         }
+        members.get(&account.name).into_iter().for_each(|members| members_lines(&mut text, members));
         text.push('\n');
     }
     let mut own: BTreeMap<(&str, &str), &Rational> = BTreeMap::new();
@@ -193,6 +204,13 @@ fn association(text: &mut String, account: &str, user: Option<&str>, shares: Opt
     line(text, &format!("account = {}", quoted(account)));
     user.iter().for_each(|user| line(text, &format!("user = {}", quoted(user))));
     shares.iter().for_each(|shares| shares_line(text, shares));
+}
+
+fn members_lines(text: &mut String, members: &Members) {
+    line(text, &format!("users = {}", members.users));
+    if members.shares != Rational::from(members.users) {
+        line(text, &format!("user_shares = {}", number(&members.shares)));
+    }
 }
 
 fn shares_line(text: &mut String, shares: &Rational) {
@@ -327,7 +345,13 @@ mod tests {
             shares: Rational::from_parts(1.into(), parts.into()),
         };
         let users = [shares("ann", None, 3), shares("ann", Some("c"), 4), shares("bob", Some("d"), 5)];
-        let text = accounts_text(&accounts, &users, &priorities);
+        let of = |name: &str, users: u32, shares: u8| (name.to_string(), Members { users, shares: shares.into() });
+        let members = [of("root", 2, 2), of("a \"b\"", 3, 7), of("c", 4, 5), of("d", 2, 1)].into();
+        let text = accounts_text(&accounts, &members, &users, &priorities);
+        assert!(
+            text.starts_with("users = 2\n\n[[account]]\nname = \"a \\\"b\\\"\"\nusers = 3\nuser_shares = 7\n"),
+            "{text}"
+        );
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.toml"), text).unwrap();
         let mut workload = WorkloadBuilder::new([Resource::new("cpu", "")]);
@@ -342,5 +366,10 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|user| placed.tree.shares(user).to_string()), ["1/4", "1", "1/3", "1/5"]);
         assert_eq!([0, 1].map(|user| placed.tree.priority(user)), [0, 5]);
         assert_eq!(placed.tree.highest_priority(), 9);
+        // The users of d are children of c, as d has no shares of its own: ann and bob in each are known, and two more of c.
+        let (all, counts) = placed.tree.of_all_users();
+        assert_eq!(counts, [1, 1, 1, 1, 2, 3, 2]);
+        assert_eq!([4, 5, 6].map(|user| all.account_of(user)), [None, Some(0), Some(1)]);
+        assert_eq!([4, 5, 6].map(|user| all.shares(user).to_string()), ["2", "7", "15/4"]);
     }
 }

@@ -16,7 +16,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use evenhand_model::{AccountTree, Capacity, Rational, Resource, Span, Time, UBig, UserId, to_f64};
+use evenhand_model::{AccountTree, Capacity, Rational, Resource, Span, Time, UBig, UserId, Weights, to_f64};
 
 use super::factors::to_priority;
 use super::read::MultifactorSection;
@@ -73,7 +73,10 @@ enum Source {
     /// By user: the number of users with a better rank.
     FairTree {
         tree: FairTree,
-        better: Vec<u32>,
+        better: Vec<u64>,
+        /// How many users each user of the tree is: others than those who have jobs are one together.
+        counts: Vec<u32>,
+        all: u64,
     },
     Classic(ClassicFairshare),
     /// R of the accounts.
@@ -130,18 +133,23 @@ struct Multifactor {
 impl Multifactor {
     fn new(context: &PolicyContext<'_>, billing: &JobBilling, settings: &Settings) -> Multifactor {
         let users = context.weights.len();
-        let flat;
-        let context = match context.accounts {
-            Some(_) => *context,
+        let of_workload = match context.accounts {
+            Some(tree) => Some(tree.of_all_users()),
             None => {
                 let shares = (0..users).map(|u| context.weights.exact(u).clone()).collect();
                 // Weights are greater than 0, so it is not refused.
-                flat = AccountTree::new(Vec::new(), vec![None; users], shares).ok();
-                context.accounts(flat.as_ref())
+                AccountTree::new(Vec::new(), vec![None; users], shares).ok().map(|flat| flat.of_all_users())
             }
         };
+        let (tree, counts) = of_workload.unzip();
+        let (counts, users) = (counts.unwrap_or_default(), tree.as_ref().map_or(users, AccountTree::users));
+        let weights = Weights::equal(users);
+        let context = PolicyContext { weights: &weights, ..*context }.accounts(tree.as_ref());
         let source = match settings.fairshare {
-            Fairshare::FairTree => Source::FairTree { tree: FairTree::new(&context, billing), better: vec![0; users] },
+            Fairshare::FairTree => {
+                let all = counts.iter().map(|count| u64::from(*count)).sum();
+                Source::FairTree { tree: FairTree::new(&context, billing), better: vec![0; users], counts, all }
+            }
             Fairshare::Classic => Source::Classic(ClassicFairshare::new(&context, billing)),
             Fairshare::DepthOblivious => {
                 let tree = AccountUsage::new(&context, billing);
@@ -194,11 +202,11 @@ impl Multifactor {
         }
         self.now = Some(now);
         match &mut self.source {
-            Source::FairTree { tree, better } => {
+            Source::FairTree { tree, better, counts, .. } => {
                 let mut before = 0;
                 for rank in tree.ranks_at(now) {
                     rank.iter().for_each(|user| better[*user as usize] = before);
-                    before += rank.len() as u32;
+                    before += rank.iter().map(|user| u64::from(counts[*user as usize])).sum::<u64>();
                 }
             }
             Source::Classic(classic) => classic.ratios_at(now),
@@ -217,8 +225,8 @@ impl Multifactor {
     /// Returns the fair-share factor as of the last `advance`.
     fn fairshare(&self, user: UserId) -> f64 {
         let ratio = match &self.source {
-            Source::FairTree { better, .. } => {
-                return 1.0 - f64::from(better[user.index()]) / self.first.len() as f64;
+            Source::FairTree { better, all, .. } => {
+                return 1.0 - better[user.index()] as f64 / *all as f64;
             }
             Source::Classic(classic) => classic.ratio(user),
             Source::DepthOblivious { tree, ratio, all, s } => depth_oblivious(tree, ratio, *all, user.0, *s),
@@ -228,9 +236,9 @@ impl Multifactor {
 
     fn exact_fairshare(&self, user: UserId) -> Rational {
         match &self.source {
-            Source::FairTree { better, .. } => {
-                let users = self.first.len() as u64;
-                Rational::from_parts((users - u64::from(better[user.index()])).into(), users.into())
+            Source::FairTree { better, all, .. } => {
+                let better = better[user.index()];
+                Rational::from_parts((all - better).into(), (*all).into())
             }
             // Finite, so it is one.
             _ => Rational::try_from(self.fairshare(user)).unwrap_or(Rational::ZERO),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evenhand_model::{Account, AccountTree, AssociationPriority, Rational, UserId, Weights, to_f64};
+use evenhand_model::{Account, AccountTree, AssociationPriority, Members, Rational, UserId, Weights, to_f64};
 
 use super::PlanError;
 use crate::associations::Accounts;
@@ -73,9 +73,53 @@ impl<'a> Parties<'a> {
                 }
             }
         }
+        let mut others = vec![Members::NONE; all.len() + 1];
+        for (leaf, (user, account)) in leaves.users.iter().enumerate() {
+            let is_here = |account: Option<&String>| self.numbers.contains_key(&(user.clone(), account.cloned()));
+            // Who has an association with the root is there without an account.
+            if !(is_here(Some(account)) || account == "root" && is_here(None)) {
+                others[leaves.tree.account_of(leaf).map_or(0, |a| a + 1)].add(1, leaves.tree.shares(leaf));
+            }
+        }
         let names = self.names.iter().map(|(user, account)| (user.as_str(), account.as_deref()));
         let (priorities, highest) = AssociationPriority::of_users(&accounts.priorities(), names);
-        let tree = AccountTree::new(all, homes, shares)?.with_priorities(priorities, highest);
+        let tree = AccountTree::new(all, homes, shares)?.with_priorities(priorities, highest).with_other_users(others);
         Ok(Entitled { weights: tree.weights(), tree: Some(tree) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_who_are_not_in_the_plan_count_in_their_accounts() {
+        let text = "Account|ParentName|User|Share\nroot|||1\nroot||root|1\ndept|root||10\ndept||ann|1\ndept||bob|4\n\
+            lab|dept||parent\nlab||bob|2\nlab||ann|1\nnobody|root||1\n";
+        let accounts = Accounts::parse(text).unwrap();
+        let mut parties = Parties::new(Some(&accounts));
+        for (user, account) in [("ann", "dept"), ("bob", "lab"), ("gone", "dept")] {
+            parties.of(user, Some(account));
+        }
+        let counts = |parties: &Parties<'_>| {
+            let (all, counts) = parties.tree().unwrap().tree.unwrap().of_all_users();
+            let homes = (0..all.users()).map(|user| all.account_of(user));
+            let shares = (0..all.users()).map(|user| all.shares(user).to_string());
+            homes
+                .zip(shares)
+                .zip(counts)
+                .map(|((home, shares), n)| (home, shares, n))
+                .skip(parties.names.len())
+                .collect()
+        };
+        // root; bob of dept and ann of lab, whose users are children of dept; and an account without users.
+        let expected = |root: Vec<(Option<usize>, String, u32)>| {
+            [root, vec![(Some(0), "5".into(), 2), (Some(1), "1".into(), 0)]].concat()
+        };
+        let found: Vec<_> = counts(&parties);
+        assert_eq!(found, expected(vec![(None, "1".into(), 1)]));
+        parties.of("root", None);
+        let found: Vec<_> = counts(&parties);
+        assert_eq!(found, expected(vec![]));
     }
 }

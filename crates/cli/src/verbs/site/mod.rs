@@ -112,7 +112,10 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     if let Some(accounts) = accounts {
         let users = user_shares(accounts, |_, _| true);
         written.push(file(ACCOUNTS));
-        write_file(&file(ACCOUNTS), &accounts_text(&accounts.accounts(), &users, &accounts.priorities()))?;
+        write_file(
+            &file(ACCOUNTS),
+            &accounts_text(&accounts.accounts(), &accounts.members(), &users, &accounts.priorities()),
+        )?;
     }
     if let Some(settings) = &settings {
         written.push(file(POLICY_SETTINGS));

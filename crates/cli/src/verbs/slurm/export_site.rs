@@ -177,7 +177,7 @@ fn write_accounts(accounts: &Accounts, workload: &Workload, folder: &Path) -> Re
     }
     let users = user_shares(accounts, |user, account| associations.contains(&(user, account)));
     let path = folder.join("accounts.toml");
-    write_file(&path, &accounts_text(&accounts.accounts(), &users, &accounts.priorities()))?;
+    write_file(&path, &accounts_text(&accounts.accounts(), &accounts.members(), &users, &accounts.priorities()))?;
     Ok(path)
 }
 
