@@ -13,8 +13,8 @@ then on other jobs run. So nothing is simulated here but one decision at a time,
     later starts      whether such a start is later than the instant up to which slurmctld puts the job off (rule 10)
 
 Prints a line `name decisions same share` for each, and fails below 95 % of planned and later starts. Written from the rules,
-and from slurmctld 22.05 and 24.11 (it reads the log of 26.05 too), without a look at the simulator. For jobs with a number of nodes and as many processors on each, without
-preemption, licences, features and reservations.
+and from slurmctld 22.05 and 24.11 (it reads the log of 26.05 too), without a look at the simulator. For jobs with a number of
+nodes and as many processors on each, or with tasks on any nodes, without preemption, licences, features and reservations.
 """
 
 import collections
@@ -74,6 +74,9 @@ class Job:
         self.start, self.end = (seconds(row[key]) if row[key][0].isdigit() else None for key in ("Start", "End"))
         self.on = cluster.list(row["NodeList"]) if self.start else []
         held = sum(cluster.processors[n] for n in self.on)
+        # Tasks that may be on any number of nodes: -n without -N.
+        stated = re.search(r" -n (\d+) ", row.get("SubmitLine", "") + " ")
+        self.tasks = int(stated[1]) if stated and " -N " not in row["SubmitLine"] else 0
         # sacct has no column for --exclusive.
         self.is_exclusive = held == int(row["NCPUS"]) != self.processors
 
@@ -81,6 +84,17 @@ class Job:
 def read_jobs(path, cluster):
     lines = [line.rstrip("\n").split(";") for line in open(path)]
     return {job.id: job for job in (Job(dict(zip(lines[0], line)), cluster) for line in lines[1:])}
+
+
+def consecutive(nodes):
+    """Runs of nodes that follow each other."""
+    runs = []
+    for n in nodes:
+        if runs and runs[-1][-1] + 1 == n:
+            runs[-1].append(n)
+        else:
+            runs.append([n])
+    return runs
 
 
 class Rules:
@@ -93,17 +107,43 @@ class Rules:
     def held(self, job, node):
         return self.cluster.processors[node] if job.is_exclusive else job.each
 
+    def on(self, job, nodes, free):
+        """How many processors a job holds on each of the nodes on which it starts, given what is free there."""
+        if not job.tasks:
+            return {n: self.held(job, n) for n in nodes}
+        of_task, left, found = job.processors // job.tasks, job.tasks, {}
+        for n in nodes:
+            found[n] = min(free[n] // of_task, left) * of_task
+            left -= found[n] // of_task
+        return found
+
     def choose(self, job, nodes, free):
         """On which nodes a job starts with these free processors (_eval_nodes of select/cons_tres)."""
+        return self.choose_for_tasks(job, nodes, free) if job.tasks else self.choose_by_nodes(job, nodes, free)
+
+    def choose_for_tasks(self, job, nodes, free):
+        able = {n: free[n] * job.tasks // job.processors for n in sorted(nodes)}
+        runs, chosen, left = consecutive(n for n in able if able[n] > 0), [], job.tasks
+        if sum(able.values()) < left:
+            return None
+        while left > 0:
+            of_run = lambda run: sum(able[n] for n in run)
+            sufficient = [run for run in runs if of_run(run) >= left]
+            run = min(sufficient, key=of_run) if sufficient else max(runs, key=of_run)
+            runs.remove(run)
+            single = [n for n in run if able[n] >= left] if not chosen else []
+            for n in [min(single, key=lambda n: (able[n], n))] if single else run:
+                if left > 0:
+                    chosen.append(n)
+                    left -= able[n]
+        # Tasks are divided among the nodes in their order.
+        return sorted(chosen)
+
+    def choose_by_nodes(self, job, nodes, free):
         able = {n: free[n] for n in sorted(nodes) if free[n] >= (self.held(job, n) or 1)}
         if len(able) < job.nodes:
             return None
-        runs = []
-        for n in able:
-            if runs and runs[-1][-1] + 1 == n:
-                runs[-1].append(n)
-            else:
-                runs.append([n])
+        runs = consecutive(able)
         chosen, wanted = [], job.processors
         while len(chosen) < job.nodes:
             left = job.nodes - len(chosen)
@@ -135,12 +175,13 @@ class Rules:
         found = self.choose(job, nodes, free)
         if found and (begin <= now or not self.by_interval):
             return now, found
-        ends = sorted((start + other.limit, other.id, other, on) for other, start, on in state.running.values())
+        running = state.running.values()
+        ends = sorted(((start + other.limit, other.id, other, on) for other, start, on in running), key=lambda end: end[:2])
         first, window, at = None, 30, 0
         if self.by_interval:
             while at < len(ends) and ends[at][0] < begin:
-                for n in ends[at][3]:
-                    free[n] += self.held(ends[at][2], n)
+                for n, held in ends[at][3].items():
+                    free[n] += held
                 at += 1
             found = self.choose(job, nodes, free)
             if found:
@@ -154,8 +195,8 @@ class Rules:
                     continue
                 first = first or end - end % 30 + 30
                 last = end
-                for n in on:
-                    free[n] += self.held(other, n)
+                for n, held in on.items():
+                    free[n] += held
                 if at == len(ends) or ends[at][0] > first + window:
                     break
             if last is None:
@@ -315,17 +356,19 @@ class State:
         return sorted(waiting, key=lambda pair: (-pair[1].priority, pair[1].submitted, pair[0]))
 
     def take(self, job, nodes):
-        for n in nodes:
-            self.free[n] -= self.rules.held(job, n)
+        """Takes what a job holds on nodes; how much that is on each."""
+        on = self.rules.on(job, sorted(nodes), self.free)
+        for n, held in on.items():
+            self.free[n] -= held
+        return on
 
     def begin(self, key, job, start, nodes):
-        self.take(job, nodes)
-        self.running[key] = (job, start, nodes)
+        self.running[key] = (job, start, self.take(job, nodes))
 
     def finish(self, key):
-        job, _, nodes = self.running.pop(key, (None, 0, []))
-        for n in nodes:
-            self.free[n] += self.rules.held(job, n)
+        _, _, on = self.running.pop(key, (None, 0, {}))
+        for n, held in on.items():
+            self.free[n] += held
 
 
 NAMES = ["passes", "runs of backfill", "planned starts", "later starts"]

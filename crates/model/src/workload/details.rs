@@ -1,5 +1,6 @@
 //! What a log states of a job in words.
 
+use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
 
 /// A statement of a log about a job, in words. Each is an optional column of names.
@@ -101,9 +102,13 @@ impl<T> IndexMut<Detail> for Details<T> {
     }
 }
 
+/// How the word of tasks that may be on any number of machines begins; the processors of each follow.
+const TASKS: &str = "#tasks=";
+
 /// What a job requires of its machines: words, separated by commas, each of which a machine must have as a property.
 ///
-/// `a|b` requires one of the two, `^a` the absence of a, and `#excl` that the job has its machines for itself.
+/// `a|b` requires one of the two, `^a` the absence of a, and `#excl` that the job has its machines for itself. `#tasks=2` requires
+/// nothing: the job's tasks of two processors each may be on any number of machines.
 ///
 /// ```
 /// use evenhand_model::Requirements;
@@ -122,6 +127,8 @@ pub struct Requirements {
     pub whole_machines: bool,
     /// No two chunks of the job are on one machine.
     pub separate_machines: bool,
+    /// The processors of each of the job's tasks, if the tasks may be on any number of machines.
+    pub processors_of_tasks: Option<NonZeroU32>,
 }
 
 impl Requirements {
@@ -131,6 +138,11 @@ impl Requirements {
     /// The word of a job whose chunks are each on a machine of its own.
     pub const SEPARATE_MACHINES: &'static str = "#scatter";
 
+    /// Returns the word of a job whose tasks, of so many processors each, may be on any number of machines.
+    pub fn tasks_of(processors: u32) -> String {
+        format!("{TASKS}{processors}")
+    }
+
     /// Parses the words.
     pub fn parse(text: &str) -> Requirements {
         let mut found = Requirements::default();
@@ -138,6 +150,7 @@ impl Requirements {
             match word.strip_prefix('^') {
                 _ if word == Requirements::WHOLE_MACHINES => found.whole_machines = true,
                 _ if word == Requirements::SEPARATE_MACHINES => found.separate_machines = true,
+                None if word.starts_with(TASKS) => found.processors_of_tasks = word[TASKS.len()..].parse().ok(),
                 Some(unwanted) => found.unwanted.push(unwanted.to_string()),
                 None => found.wanted.push(word.split('|').map(str::to_string).collect()),
             }
@@ -158,5 +171,8 @@ mod tests {
         }
         assert_eq!(names.iter().map(|(detail, name)| (detail.name(), *name)).filter(|(a, b)| a != b).count(), 0);
         assert_eq!(Requirements::parse(" , "), Requirements::default());
+        let tasks = |text: &str| Requirements::parse(text).processors_of_tasks.map(NonZeroU32::get);
+        assert_eq!(tasks(&format!("a,{}", Requirements::tasks_of(3))), Some(3));
+        assert_eq!([tasks("#tasks=0"), tasks("#tasks=x"), tasks("a")], [None; 3]);
     }
 }

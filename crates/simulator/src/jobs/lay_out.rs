@@ -1,5 +1,7 @@
 //! Lays jobs out on the machines of a site: which they may use, in how many chunks, of what size.
 
+use std::num::NonZeroU32;
+
 use evenhand_model::Amount;
 
 use super::kind::{Kind, Misfit, fits};
@@ -100,6 +102,16 @@ impl Site {
             Some((steps, step)) if steps > 0 && steps % step == 0 => steps / step,
             _ => 1,
         };
+        // Slurm puts as many on a node as are free there; its accounting says only on how many nodes they were then.
+        let of_task = source.tasks.map(|of_task| u64::from(of_task.get())).filter(|_| self.has_equal_parts);
+        if let Some(of_task) = of_task.filter(|of_task| cpus.is_multiple_of(*of_task))
+            && let Ok(copies) = u32::try_from(cpus / of_task)
+        {
+            let chunk = parts_of(&kind.chunk, 1, u64::from(copies));
+            if self.lay_out_evenly(kind, Kind { chunk, copies, ..kind.clone() }) {
+                return None;
+            }
+        }
         // Where there are too few machines, several chunks share one.
         for is_by_nodes in if source.is_by_nodes { &[true, false][..] } else { &[false] } {
             kind.is_by_nodes = *is_by_nodes;
@@ -322,6 +334,8 @@ pub(super) struct SourceLayout<'a> {
     pub(super) sizes: &'a [(u32, Vec<u64>)],
     /// Whether each chunk is on a machine of its own.
     pub(super) is_by_nodes: bool,
+    /// The processors of each of its tasks, if these may be on any number of machines.
+    pub(super) tasks: Option<NonZeroU32>,
 }
 
 impl SourceLayout<'_> {

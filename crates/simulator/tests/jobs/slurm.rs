@@ -2,7 +2,7 @@
 
 use evenhand_model::{
     Capacity, Closure, Cluster, Detail, Details, Licence, Limit, MachineGroup, NO_TIME, PreemptMode, QualityOfService,
-    Queue, Rational, Resource, ResourceQuantity, SiteTime, Span, Task, Time, UserId, Weights, Workload,
+    Queue, Rational, Requirements, Resource, ResourceQuantity, SiteTime, Span, Task, Time, UserId, Weights, Workload,
     WorkloadBuilder,
 };
 use evenhand_policies::{Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
@@ -93,6 +93,11 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
         })
     };
     let arrays: Vec<Option<String>> = world.jobs.iter().map(array).collect();
+    let requires = |job: &SlurmJob| {
+        let tasks = job.tasks.map(|tasks| Requirements::tasks_of((job.amounts[0] / tasks) as u32));
+        tasks.or_else(|| job.is_exclusive.then(|| Requirements::WHOLE_MACHINES.to_string()))
+    };
+    let requires: Vec<Option<String>> = world.jobs.iter().map(requires).collect();
     for (i, (job, times)) in world.jobs.iter().zip(times).enumerate() {
         builder.push(&Task {
             submit: Time::from_secs(job.submit),
@@ -103,12 +108,13 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
             queue: Some(&crate::queue_text(&job.partitions)),
             account: Some(&format!("account{}", account_of(job.user))),
             amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
-            nodes: job.nodes.map(|n| n as u32),
+            // A log has the number of nodes on which tasks were.
+            nodes: job.nodes.or(job.tasks.map(|_| 2)).map(|n| n as u32),
             details: Details::from_fn(|detail| match detail {
                 Detail::Reservation => reservations[i].as_deref(),
                 Detail::Licences => Some(licences[i].as_str()).filter(|_| job.licences != [0, 0]),
                 Detail::Array => arrays[i].as_deref(),
-                Detail::Requires => job.is_exclusive.then_some("#excl"),
+                Detail::Requires => requires[i].as_deref(),
                 Detail::Qos => job.qos.map(|qos| ["qos0", "qos1"][qos]),
                 _ => None,
             }),
@@ -225,8 +231,9 @@ fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
     let asked = prop_oneof![1 => Just(None), 4 => prop::sample::select(vec![60u64, 90, 120, 300, 600]).prop_map(Some)];
     let run = prop_oneof![3 => 1u64..90, 1 => 60u64..700];
     let shape = prop_oneof![
-        3 => (1u64..5, 0u64..4).prop_map(|(c, m)| ([c, m], None)),
-        1 => (1u64..4, 0u64..3, 2u64..5).prop_map(|(c, m, n)| ([c * n, m * n], Some(n))),
+        6 => (1u64..5, 0u64..4).prop_map(|(c, m)| ([c, m], None, None)),
+        2 => (1u64..4, 0u64..3, 2u64..5).prop_map(|(c, m, n)| ([c * n, m * n], Some(n), None)),
+        1 => (1u64..3, 0u64..3, 2u64..7).prop_map(|(c, m, n)| ([c * n, m * n], None, Some(n))),
     ];
     let shape = (shape, prop::bool::weighted(0.15));
     let named =
@@ -237,9 +244,10 @@ fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
     let reservation = prop_oneof![5 => Just(None), 1 => (0usize..2).prop_map(Some)];
     let job = (0u64..400, run, asked, 0usize..4, named, shape, (reservation, qos)).prop_map(
         |(submit, run, asked, user, partitions, shape, (reservation, (qos, licences, array)))| {
-            let ((amounts, nodes), is_exclusive) = shape;
+            let ((amounts, nodes, tasks), is_exclusive) = shape;
             SlurmJob {
-                is_exclusive,
+                is_exclusive: is_exclusive && tasks.is_none(),
+                tasks,
                 qos,
                 licences,
                 array,
@@ -441,13 +449,13 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
 /// Without jobs whose chunks the empty nodes of their partition do not hold: these would be laid out otherwise.
 fn with_jobs_that_fit(mut world: SlurmWorld) -> SlurmWorld {
     for job in &mut world.jobs {
-        let nodes = job.nodes.unwrap_or(1);
+        let nodes = job.nodes.or(job.tasks).unwrap_or(1);
         let choice = choice(&world.partitions, job);
         let is_in = |g: &&NodeGroup, p: usize| world.partitions[p].properties.iter().all(|p| g.properties.contains(p));
         let chunks = |g: &NodeGroup| (0..2).map(|i| g.has[i] * nodes / job.amounts[i].max(1)).min().unwrap();
         let able = world.groups.iter().filter(|g| choice.iter().any(|&p| is_in(g, p)));
         if able.map(|g| chunks(g) * g.count as u64).sum::<u64>() < nodes {
-            (job.nodes, job.amounts) = (None, [1, 0]);
+            (job.nodes, job.tasks, job.amounts) = (None, None, [1, 0]);
         }
     }
     world

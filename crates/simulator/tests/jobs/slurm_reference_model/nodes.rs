@@ -5,7 +5,7 @@ use super::{Runs, SlurmReferenceModel};
 impl SlurmReferenceModel<'_> {
     pub(super) fn chunk(&self, job: usize) -> ([u64; 2], usize) {
         let j = &self.world.jobs[job];
-        match j.nodes {
+        match j.nodes.or(j.tasks) {
             Some(n) => ([j.amounts[0] / n, j.amounts[1] / n], n as usize),
             None => (j.amounts, 1),
         }

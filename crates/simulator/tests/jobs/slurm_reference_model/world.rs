@@ -75,6 +75,8 @@ pub(crate) struct SlurmJob {
     pub(crate) amounts: [u64; 2],
     /// Equal chunks, one a node.
     pub(crate) nodes: Option<u64>,
+    /// Equal tasks, on any number of nodes.
+    pub(crate) tasks: Option<u64>,
     /// Whether it asks for whole nodes.
     pub(crate) is_exclusive: bool,
     /// The QOS that it names.
@@ -98,6 +100,7 @@ impl SlurmJob {
             partitions: vec![partition],
             amounts,
             nodes: None,
+            tasks: None,
             is_exclusive: false,
             qos: None,
             licences: [0, 0],

@@ -7,6 +7,7 @@ mod array;
 mod columns;
 mod constraints;
 mod nice;
+mod tasks;
 mod whole_nodes;
 
 use evenhand_model::calendar::parse_date_time;
@@ -209,9 +210,19 @@ fn row(
     let mut requires = constraints.flatten().filter(|words| !words.is_empty());
     let submit_line = row.get(Column::SubmitLine).map(|(_, line)| String::from_utf8_lossy(line));
     let submit_line = submit_line.as_deref();
-    if submit_line.is_some_and(whole_nodes::are_asked_for) {
-        let words = requires.into_iter().chain([Requirements::WHOLE_MACHINES.to_string()]);
-        requires = Some(words.collect::<Vec<_>>().join(","));
+    let is_whole = submit_line.is_some_and(whole_nodes::are_asked_for);
+    let asked_processors = asked.as_ref().unwrap_or(&held)[0] / NANO;
+    let of_tasks = tasks::processors_of_each(tasks::Asked {
+        command: submit_line,
+        processors: u64::try_from(asked_processors).unwrap_or(u64::MAX),
+        least_nodes: least_nodes(row),
+        nodes: nodes(row).map(u64::from),
+    });
+    // GPUs are asked for by node.
+    let of_tasks = of_tasks.filter(|_| !is_whole && held[2] == 0);
+    let words = [is_whole.then(|| Requirements::WHOLE_MACHINES.to_string()), of_tasks.map(Requirements::tasks_of)];
+    for word in words.into_iter().flatten() {
+        requires = Some(requires.map_or(word.clone(), |words| format!("{words},{word}")));
     }
     let licences = licences(row)?;
     if licences == Some(None) {
@@ -340,6 +351,13 @@ fn nodes(row: &Row<'_>) -> Option<u32> {
     let lists = [Column::AllocTRES, Column::ReqTRES].into_iter();
     let mut listed = lists.filter_map(|column| tres(row.get(column)?.1).ok()?.node);
     counts.find_map(whole).or_else(|| listed.find_map(whole))
+}
+
+/// Returns the least number of nodes that a job requested.
+fn least_nodes(row: &Row<'_>) -> Option<u64> {
+    let of_column = || slurm_notation::count(row.get(Column::ReqNodes)?.1);
+    let of_list = tres(row.get(Column::ReqTRES).map_or(&b""[..], |(_, list)| list)).ok().and_then(|list| list.node);
+    of_list.or_else(of_column).and_then(|nano| u64::try_from(nano / NANO).ok())
 }
 
 /// Returns whether a row states what the job requested, apart from what it held.
