@@ -50,7 +50,7 @@ pub(super) fn processors_of_each(asked: Asked<'_>) -> Option<u32> {
     }
     let is_stated = tasks.is_some_and(|n| n > 1 && u64::from(n) * u64::from(of_each) == asked.processors);
     let nodes = asked.nodes.filter(|nodes| *nodes > 1 && asked.least_nodes == Some(1));
-    let is_uneven = nodes.is_some_and(|nodes| asked.processors > nodes && asked.processors % nodes != 0);
+    let is_uneven = nodes.is_some_and(|nodes| asked.processors > nodes && !asked.processors.is_multiple_of(nodes));
     match (is_stated, is_uneven) {
         (true, _) => Some(of_each),
         (false, true) => Some(1),
