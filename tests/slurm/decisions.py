@@ -112,16 +112,19 @@ class Rules:
         if not job.tasks:
             return {n: self.held(job, n) for n in nodes}
         of_task, left, found = job.processors // job.tasks, job.tasks, {}
-        for n in nodes:
+        # In the order in which nodes are chosen; as they come if these would not suffice by what is known.
+        for n in self.order_for_tasks(job, nodes, free) or nodes:
             found[n] = min(free[n] // of_task, left) * of_task
             left -= found[n] // of_task
         return found
 
     def choose(self, job, nodes, free):
         """On which nodes a job starts with these free processors (_eval_nodes of select/cons_tres)."""
-        return self.choose_for_tasks(job, nodes, free) if job.tasks else self.choose_by_nodes(job, nodes, free)
+        if job.tasks:
+            return sorted(self.order_for_tasks(job, nodes, free) or []) or None
+        return self.choose_by_nodes(job, nodes, free)
 
-    def choose_for_tasks(self, job, nodes, free):
+    def order_for_tasks(self, job, nodes, free):
         able = {n: free[n] * job.tasks // job.processors for n in sorted(nodes)}
         runs, chosen, left = consecutive(n for n in able if able[n] > 0), [], job.tasks
         if sum(able.values()) < left:
@@ -136,8 +139,7 @@ class Rules:
                 if left > 0:
                     chosen.append(n)
                     left -= able[n]
-        # Tasks are divided among the nodes in their order.
-        return sorted(chosen)
+        return chosen
 
     def choose_by_nodes(self, job, nodes, free):
         able = {n: free[n] for n in sorted(nodes) if free[n] >= (self.held(job, n) or 1)}
