@@ -50,10 +50,24 @@ fn slurm_jobs_as_json() {
     );
     let both = read(Format::SlurmJson, &asked).workload;
     let requested = ImportOptions { processors: Processors::Requested, ..options(Format::SlurmJson) };
-    let requested = import(&bytes(asked), &requested).unwrap();
+    let requested = import(&bytes(asked.as_str()), &requested).unwrap();
     assert_eq!(rows(&requested)[0], "100 110 60 300 ann phys gpu cpu=3 mem=1073741824");
     assert_eq!(rows(&requested)[1], "101 111 60 - bob bio cpu cpu=2 mem=209715200");
     assert_eq!(both.with_requested_amounts().unwrap(), requested.workload);
+    // Four processors with two GPUs; then five without.
+    let requires = |text: String| read(Format::SlurmJson, &text).workload.detail(Detail::Requires, 0).map(String::from);
+    let on_any = asked.replacen(
+        r#"{"type": "cpu", "name": "", "count": 3}"#,
+        r#"{"type": "cpu", "name": "", "count": 5}, {"type": "node", "name": "", "count": 1}"#,
+        1,
+    );
+    assert_eq!(requires(on_any.clone()), None);
+    let on_any = on_any.replacen("gpu:a100", "fpga", 1);
+    assert_eq!(requires(on_any.clone()).as_deref(), Some("#tasks=1"), "{on_any}");
+    let with_command =
+        |command: &str| on_any.replacen("\"job_id\"", &format!("\"submit_line\": \"{command}\", \"job_id\""), 1);
+    assert_eq!(requires(with_command("sbatch -n5 -N2 a")), None);
+    assert_eq!(requires(with_command("sbatch --exclusive a")).as_deref(), Some("#excl"));
 
     let found = read(Format::Auto, SQUEUE_JSON);
     let expected = [

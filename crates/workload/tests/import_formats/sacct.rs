@@ -66,6 +66,29 @@ fn whole_nodes_are_required_where_the_command_asks_for_them() {
     assert_eq!(requires, [Some("ssd,#excl"), Some("#excl"), Some("ssd"), None]);
 }
 
+/// Rows of a real 22.05.8, with fewer columns: ReqTRES has `node=1` where the command names no number of nodes.
+#[test]
+fn tasks_that_may_be_on_any_nodes_are_known_by_requests_and_commands() {
+    let row = |asked: &str, held: &str, rest: &str| {
+        let times = "1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:01:20";
+        format!("7|ann|COMPLETED|{times}|billing=10,{asked}|billing=10,{held}|{rest}\n")
+    };
+    let rows = [
+        row("cpu=10,mem=100M,node=1", "cpu=10,node=3", "sbatch --wrap sleep 25 -t 5 -n 10"),
+        row("cpu=10,mem=100M,node=1", "cpu=10,node=3", "sbatch -t 5 -n 5 -c 2 run.sh"),
+        row("cpu=10,mem=100M,node=3", "cpu=10,node=3", "sbatch -t 5 -n 10 -N 3 run.sh"),
+        row("cpu=10,mem=100M,node=1", "cpu=10,node=3", "sbatch run.sh"),
+        row("cpu=9,mem=100M,node=1", "cpu=9,node=3", "sbatch run.sh"),
+        row("cpu=10,node=1,gres/gpu=2", "cpu=10,node=3,gres/gpu=6", "sbatch -n 10 run.sh"),
+    ];
+    let found = read(
+        Format::Auto,
+        &format!("JobID|User|State|Submit|Start|End|ReqTRES|AllocTRES|SubmitLine\n{}", rows.concat()),
+    );
+    let requires = (0..6).map(|row| found.workload.detail(Detail::Requires, row)).collect::<Vec<_>>();
+    assert_eq!(requires, [Some("#tasks=1"), Some("#tasks=2"), None, Some("#tasks=1"), None, None]);
+}
+
 #[test]
 fn alternatives_of_features_may_hold_the_delimiter() {
     // As `sacct -P` of 22.05 prints them for `sbatch -C`.

@@ -14,7 +14,7 @@ use crate::byte_source::{Meter, Shard};
 use crate::import::error::FieldError;
 use crate::import::outcome;
 use crate::import::parse_number::NANO;
-use crate::import::sacct::requirements;
+use crate::import::sacct::{Asked, requirements, with_layout};
 use crate::import::{ImportError, ImportOptions, Part};
 use crate::slurm_notation;
 
@@ -78,6 +78,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     if held.is_none() && start.is_some() {
         jobs.tally.adjust(REQUESTED);
     }
+    let least_nodes = requested.and_then(|requested| requested.node);
     let asked = held.and(requested);
     let amounts = held.or(requested).unwrap_or_default();
     let positive = |value: &Value| number(value).filter(|n| *n > 0);
@@ -85,6 +86,17 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     let memory_of = |cpu| memory(job, of_queue, cpu);
     let memory = amounts.mem.or_else(|| memory_of(cpu));
     let asked = asked.map(|asked| [asked.cpu, asked.mem.or_else(|| memory_of(asked.cpu)), asked.gpu]);
+    let command = text(&job["submit_line"]);
+    let whole = |nano: Nano| u64::try_from(nano / NANO).ok();
+    let of_command = Asked {
+        command: command.as_deref(),
+        processors: asked.and_then(|asked| asked[0]).or(cpu).and_then(whole).unwrap_or_default(),
+        least_nodes: least_nodes.and_then(whole),
+        nodes: nodes(job).and_then(whole),
+    };
+    let features = text(&job["constraints"]).or_else(|| text(&job["features"]));
+    let features = features.and_then(|features| requirements(&features));
+    let requires = with_layout(features, of_command, amounts.gpu.is_some_and(|gpus| gpus > 0));
     let user = [&job["user"], &job["user_name"], &job["association"]["user"], &job["user_id"]];
     jobs.push(&JobRecord {
         id: id(job).map(Cow::Owned),
@@ -104,10 +116,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         eligible: known(time(named("eligible_time", "eligible"), "the eligible time")?),
         details: Details::from_fn(|detail| match detail {
             Detail::Chunks => None,
-            Detail::Requires => text(&job["constraints"])
-                .or_else(|| text(&job["features"]))
-                .and_then(|features| requirements(&features))
-                .map(Cow::Owned),
+            Detail::Requires => requires.clone().map(Cow::Owned),
             Detail::Qos => text(&job["qos"]),
             Detail::Machines => text(&job["nodes"])
                 .filter(|list| start.is_some() && !list.contains(' ') && expand_hostlist(list).is_some()),
@@ -183,6 +192,7 @@ fn tres(
             ("cpu", _) => amounts.cpu = Some(count),
             ("mem", _) => amounts.mem = count.checked_mul(1 << 20),
             ("gres", "gpu") => amounts.gpu = Some(count),
+            ("node", _) => amounts.node = Some(count),
             // Jobs have both the sum and the types, or, at some sites, the types alone.
             ("gres", name) if name.starts_with("gpu:") => typed = Some(typed.unwrap_or(0).saturating_add(count)),
             _ => {}

@@ -7,13 +7,12 @@ mod array;
 mod columns;
 mod constraints;
 mod nice;
+mod requires;
 mod tasks;
 mod whole_nodes;
 
 use evenhand_model::calendar::parse_date_time;
-use evenhand_model::{
-    Detail, Details, Requirements, Resource, Span, Task, Time, WorkloadBuilder, expand_hostlist, parse_licences,
-};
+use evenhand_model::{Detail, Details, Resource, Span, Task, Time, WorkloadBuilder, expand_hostlist, parse_licences};
 
 use super::error::FieldError;
 use super::lines::{for_each_line, utf8};
@@ -26,6 +25,8 @@ use crate::slurm_notation::{self, Amounts, duration, limit, memory_request, tres
 pub(super) use columns::looks_headerless;
 use columns::{Column, Columns, HeaderError, LAYOUTS};
 pub(in crate::import) use constraints::requirements;
+pub(in crate::import) use requires::with_layout;
+pub(in crate::import) use tasks::Asked;
 
 const UTC: &str = "local time";
 const NO_MEMORY: &str = "no memory";
@@ -207,23 +208,16 @@ fn row(
     if constraints == Some(None) {
         tally.adjust(CONSTRAINTS);
     }
-    let mut requires = constraints.flatten().filter(|words| !words.is_empty());
     let submit_line = row.get(Column::SubmitLine).map(|(_, line)| String::from_utf8_lossy(line));
     let submit_line = submit_line.as_deref();
-    let is_whole = submit_line.is_some_and(whole_nodes::are_asked_for);
-    let asked_processors = asked.as_ref().unwrap_or(&held)[0] / NANO;
-    let of_tasks = tasks::processors_of_each(tasks::Asked {
+    let processors = asked.as_ref().unwrap_or(&held)[0] / NANO;
+    let of_command = Asked {
         command: submit_line,
-        processors: u64::try_from(asked_processors).unwrap_or(u64::MAX),
+        processors: u64::try_from(processors).unwrap_or(u64::MAX),
         least_nodes: least_nodes(row),
         nodes: nodes(row).map(u64::from),
-    });
-    // GPUs are asked for by node.
-    let of_tasks = of_tasks.filter(|_| !is_whole && held[2] == 0);
-    let words = [is_whole.then(|| Requirements::WHOLE_MACHINES.to_string()), of_tasks.map(Requirements::tasks_of)];
-    for word in words.into_iter().flatten() {
-        requires = Some(requires.map_or(word.clone(), |words| format!("{words},{word}")));
-    }
+    };
+    let requires = with_layout(constraints.flatten(), of_command, held[2] > 0);
     let licences = licences(row)?;
     if licences == Some(None) {
         tally.adjust(LICENCES);

@@ -2,15 +2,15 @@
 
 /// What a row says of a job's processors and nodes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'a> {
+pub(in crate::import) struct Asked<'a> {
     /// The command that submitted it, if that is known.
-    pub(super) command: Option<&'a str>,
+    pub(in crate::import) command: Option<&'a str>,
     /// The processors that it requested.
-    pub(super) processors: u64,
+    pub(in crate::import) processors: u64,
     /// The least number of nodes that it requested (`node=` of ReqTRES): 1 where it named none.
-    pub(super) least_nodes: Option<u64>,
+    pub(in crate::import) least_nodes: Option<u64>,
     /// The number of nodes that it had.
-    pub(super) nodes: Option<u64>,
+    pub(in crate::import) nodes: Option<u64>,
 }
 
 /// Options that say on how many nodes a job runs, or how many of its tasks on each.

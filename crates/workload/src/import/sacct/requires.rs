@@ -1,0 +1,34 @@
+//! What a job requires of nodes: features, and what it said of how it lies on them.
+
+use evenhand_model::Requirements;
+
+use super::tasks::{self, Asked};
+use super::whole_nodes;
+
+/// Returns features and words for whole nodes, or for tasks that may be on any number of nodes, as
+/// [`Requirements`](evenhand_model::Requirements). Jobs with GPUs, which are asked for by node, have no such tasks.
+pub(in crate::import) fn with_layout(features: Option<String>, asked: Asked<'_>, has_gpus: bool) -> Option<String> {
+    let word = match asked.command.is_some_and(whole_nodes::are_asked_for) {
+        true => Some(Requirements::WHOLE_MACHINES.to_string()),
+        false => tasks::processors_of_each(asked).filter(|_| !has_gpus).map(Requirements::tasks_of),
+    };
+    let words: Vec<String> = features.into_iter().filter(|words| !words.is_empty()).chain(word).collect();
+    (!words.is_empty()).then(|| words.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_come_first() {
+        let found = |features: Option<&str>, command: &str, has_gpus: bool| {
+            let asked = Asked { command: Some(command), processors: 4, least_nodes: Some(1), nodes: Some(1) };
+            with_layout(features.map(String::from), asked, has_gpus).unwrap_or_default()
+        };
+        assert_eq!(found(Some("ib,ssd"), "sbatch -n 4 a", false), "ib,ssd,#tasks=1");
+        assert_eq!(found(Some("ib"), "sbatch -n 4 --exclusive a", false), "ib,#excl");
+        assert_eq!(found(None, "sbatch -n 2 -c 2 a", false), "#tasks=2");
+        assert_eq!([found(None, "sbatch -n 4 a", true), found(Some(""), "sbatch a", false)], ["", ""]);
+    }
+}
