@@ -4,8 +4,8 @@
 # pack_wheel PROGRAM DIR
 pack_wheel() {
     local file flags
-    # Without paths of this machine, as in build_program. But cargo hashes the path of a crate outside the workspace into its symbols, and
-    # python/ is a workspace of its own: clones in two folders give two wheels.
+    # Without paths of this machine, as in build_program. But cargo hashes the path of a crate outside the workspace into its
+    # symbols, and python/ is a workspace of its own: clones in two folders give two wheels.
     flags=$(printf '%s\x1f%s' "--remap-path-prefix=$root=/evenhand" "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo")
     CARGO_ENCODED_RUSTFLAGS=$flags scripts/wheel.sh "$1" "$work/wheels" || refuse 3 "the wheel cannot be built"
     for file in "$work"/wheels/*.whl; do
