@@ -161,34 +161,6 @@ add_account() { listed account all || sacctmgr -i -Q add account all Cluster=eve
 add_user() { listed associations user="$1" account=all || sacctmgr -i -Q add user "$1" DefaultAccount=all; }
 
 database() {
-    rm -rf "$DIR/db"
-    mkdir -p "$DIR/db"
-    mariadb-install-db --no-defaults --user="$ME" --datadir="$DIR/db" --auth-root-authentication-method=normal \
-        --skip-test-db >"$DIR/log/install-db.log" 2>&1
-}
-
-# Begins again after a crash, as under systemd (Restart=on-abnormal): a server has died of a segmentation fault while the cluster
-# was added. slurmdbd connects again by itself. 128 + 9 and + 15 are what scripts/slurm-down.sh sends.
-database_server() {
-    local status
-    while :; do
-        status=0
-        mariadbd --no-defaults --user="$ME" --datadir="$DIR/db" --socket="$1" --port=$((PORT + 2)) \
-            --bind-address=127.0.0.1 --pid-file="$DIR/run/mariadb.pid" --log-error="$DIR/log/mariadb.log" \
-            --innodb-buffer-pool-size=128M --innodb-lock-wait-timeout=900 --innodb-flush-log-at-trx-commit=2 || status=$?
-        case $status in 137 | 143) return ;; esac
-        [ "$status" -gt 128 ] || return
-    done
-}
-
-# add WHAT NAME OPTION…: sacctmgr's add, where it is not there yet: it may be after a crash of the database server.
-add() {
-    local what=$1 name=$2
-    [ -z "$(sacctmgr -n -P show "$what" "$name" format="$what" 2>/dev/null)" ] || return 0
-    sacctmgr -i -Q add "$@"
-}
-
-database() {
     local socket="$DIR/run/mysql.sock"
     # 11.8 sometimes fails where several begin at once.
     new_database || new_database || fail "no database"

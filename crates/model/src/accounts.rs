@@ -212,16 +212,19 @@ impl AccountTree {
         Ok(tree)
     }
 
-    /// Sets which users the site has beside those of the tree: directly under the root, then directly in each account. They
-    /// have no jobs, so no entitlement changes. But Slurm's fair-share factors depend on how many there are, and on their shares.
+    /// Adds users whom the site has beside those of the tree, each time some directly in an account, or (`None`) under the root.
+    /// They have no jobs, so no entitlement changes. But Slurm's fair-share factors depend on how many there are, and on
+    /// their shares.
     ///
     /// # Panics
-    /// Panics if there is not one entry for the root and one for each account.
+    /// Panics if an account does not exist.
     #[must_use]
-    pub fn with_other_users(self, others: Vec<Members>) -> AccountTree {
-        assert_eq!(others.len(), self.accounts.len() + 1, "the root and each account");
-        let others = if others.iter().all(|of| of.users == 0) { Vec::new() } else { others };
-        AccountTree { others, ..self }
+    pub fn with_other_users(mut self, others: impl IntoIterator<Item = (Option<usize>, Members)>) -> AccountTree {
+        for (account, members) in others.into_iter().filter(|(_, members)| members.users > 0) {
+            self.others.resize(self.accounts.len() + 1, Members::NONE);
+            self.others[place(account)].add(members.users, &members.shares);
+        }
+        self
     }
 
     /// Returns the tree of all users of the site, with one more user in each place where there are others, who stands for them
@@ -233,7 +236,7 @@ impl AccountTree {
     /// # use evenhand_model::{AccountTree, Members, Rational, to_f64};
     /// let tree = AccountTree::new(vec![], vec![None; 2], vec![Rational::ONE; 2]).unwrap();
     /// let others = Members { users: 3, shares: 6u8.into() };
-    /// let (all, users) = tree.with_other_users(vec![others]).of_all_users();
+    /// let (all, users) = tree.with_other_users([(None, others)]).of_all_users();
     /// assert_eq!((to_f64(all.user_entitlement(0)), users), (0.125, vec![1, 1, 3]));
     /// ```
     pub fn of_all_users(&self) -> (AccountTree, Vec<u32>) {

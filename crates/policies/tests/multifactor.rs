@@ -194,8 +194,8 @@ fn trees() -> impl Strategy<Value = (AccountTree, Vec<u64>)> {
 /// The same tree of the first users alone, with the others as others.
 fn of_first_users(tree: &AccountTree, first: usize) -> AccountTree {
     let home = |user: usize| tree.account_of(user);
-    let mut others = vec![Members::NONE; tree.accounts().len() + 1];
-    (first..tree.users()).for_each(|user| others[home(user).map_or(0, |a| a + 1)].add(1, tree.shares(user)));
+    let others =
+        (first..tree.users()).map(|user| (home(user), Members { users: 1, shares: tree.shares(user).clone() }));
     let shares = (0..first).map(|user| tree.shares(user).clone()).collect();
     let priorities = (0..first).map(|user| tree.priority(user)).collect();
     let new = AccountTree::new(tree.accounts().to_vec(), (0..first).map(home).collect(), shares).unwrap();
@@ -550,7 +550,7 @@ fn users_without_jobs_count_in_the_factors_that_slurm_printed() {
     let accounts = [("all", None, 1), ("dept", None, 10), ("other", None, 20)];
     let users = [(Some(1), 1), (Some(1), 3), (Some(1), 1), (Some(2), 1)];
     let one = Members { users: 1, shares: Rational::ONE };
-    let others = vec![one.clone(), one, Members::NONE, Members::NONE];
+    let others = [(None, one.clone()), (Some(0), one)];
     let settings =
         Settings { weights: FactorWeights { fairshare: 100_000, ..FactorWeights::default() }, ..Settings::unset() };
     let priorities = |tree: &AccountTree| {

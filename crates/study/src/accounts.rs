@@ -236,34 +236,29 @@ impl AccountsFile {
             associations.map(|(user, home)| (names[*user].as_str(), home.map(|a| accounts[a].name.as_str())));
         let (priorities, highest) = AssociationPriority::of_users(&self.associations.priorities, associations);
         let (accounts, places) = ListedAccount::with_shares(&accounts);
-        let others = self.other_users(&homes, &shares, &places, accounts.len());
+        let others = self.other_users(&homes, &shares, &places);
         let homes = homes.into_iter().map(|home| home.and_then(|a| places[a])).collect();
         let tree = AccountTree::new(accounts, homes, shares).map_err(|e| self.source.error(0..0, e.to_string()))?;
         let tree = tree.with_priorities(priorities, highest).with_other_users(others);
         Ok(WorkloadWithAccounts { workload, tree, unknown, added, empty })
     }
 
-    /// The users of the file who have no jobs, given the listed account and the shares of each who has: by place in the tree, which
-    /// has so many accounts.
+    /// The users of the file who have no jobs, by account of the tree, given the listed account and the shares of each who has.
     fn other_users(
         &self,
         homes: &[Option<usize>],
         shares: &[Rational],
         places: &[Option<usize>],
-        accounts: usize,
-    ) -> Vec<Members> {
+    ) -> Vec<(Option<usize>, Members)> {
         let mut with_jobs = vec![Members::NONE; places.len() + 1];
         homes.iter().zip(shares).for_each(|(home, shares)| with_jobs[home.map_or(0, |a| a + 1)].add(1, shares));
-        let mut others = vec![Members::NONE; accounts + 1];
-        for (listed, (all, known)) in self.members.iter().zip(&with_jobs).enumerate() {
+        let places = std::iter::once(&None).chain(places);
+        let others = self.members.iter().zip(&with_jobs).zip(places).map(|((all, known), place)| {
             let users = all.users.saturating_sub(known.users);
             let left = all.shares.as_ref().map(|all| all - &known.shares).filter(|left| *left > Rational::ZERO);
-            if users > 0 {
-                let place = listed.checked_sub(1).and_then(|at| places[at]).map_or(0, |a| a + 1);
-                others[place].add(users, &left.unwrap_or_else(|| users.into()));
-            }
-        }
-        others
+            (*place, Members { users, shares: left.unwrap_or_else(|| users.into()) })
+        });
+        others.collect()
     }
 
     /// The shares of a user in an account: its association's, else the user's, else 1.

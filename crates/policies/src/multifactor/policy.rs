@@ -133,18 +133,19 @@ struct Multifactor {
 impl Multifactor {
     fn new(context: &PolicyContext<'_>, billing: &JobBilling, settings: &Settings) -> Multifactor {
         let users = context.weights.len();
+        let flat;
         let of_workload = match context.accounts {
-            Some(tree) => Some(tree.of_all_users()),
+            Some(tree) => tree,
             None => {
                 let shares = (0..users).map(|u| context.weights.exact(u).clone()).collect();
-                // Weights are greater than 0, so it is not refused.
-                AccountTree::new(Vec::new(), vec![None; users], shares).ok().map(|flat| flat.of_all_users())
+                flat = AccountTree::new(Vec::new(), vec![None; users], shares).expect("weights are greater than 0");
+                &flat
             }
         };
-        let (tree, counts) = of_workload.unzip();
-        let (counts, users) = (counts.unwrap_or_default(), tree.as_ref().map_or(users, AccountTree::users));
+        let (tree, counts) = of_workload.of_all_users();
+        let users = counts.len();
         let weights = Weights::equal(users);
-        let context = PolicyContext { weights: &weights, ..*context }.accounts(tree.as_ref());
+        let context = PolicyContext { weights: &weights, ..*context }.accounts(Some(&tree));
         let source = match settings.fairshare {
             Fairshare::FairTree => {
                 let all = counts.iter().map(|count| u64::from(*count)).sum();

@@ -73,14 +73,15 @@ impl<'a> Parties<'a> {
                 }
             }
         }
-        let mut others = vec![Members::NONE; all.len() + 1];
-        for (leaf, (user, account)) in leaves.users.iter().enumerate() {
+        let others = leaves.users.iter().enumerate().filter(|(_, (user, account))| {
             let is_here = |account: Option<&String>| self.numbers.contains_key(&(user.clone(), account.cloned()));
             // Who has an association with the root is there without an account.
-            if !(is_here(Some(account)) || account == "root" && is_here(None)) {
-                others[leaves.tree.account_of(leaf).map_or(0, |a| a + 1)].add(1, leaves.tree.shares(leaf));
-            }
-        }
+            !(is_here(Some(account)) || account == "root" && is_here(None))
+        });
+        let others = others.map(|(leaf, _)| {
+            let members = Members { users: 1, shares: leaves.tree.shares(leaf).clone() };
+            (leaves.tree.account_of(leaf), members)
+        });
         let names = self.names.iter().map(|(user, account)| (user.as_str(), account.as_deref()));
         let (priorities, highest) = AssociationPriority::of_users(&accounts.priorities(), names);
         let tree = AccountTree::new(all, homes, shares)?.with_priorities(priorities, highest).with_other_users(others);

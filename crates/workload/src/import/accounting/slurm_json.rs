@@ -116,7 +116,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         eligible: known(time(named("eligible_time", "eligible"), "the eligible time")?),
         details: Details::from_fn(|detail| match detail {
             Detail::Chunks => None,
-            Detail::Requires => requires.clone().map(Cow::Owned),
+            Detail::Requires => requires.as_deref().map(Cow::Borrowed),
             Detail::Qos => text(&job["qos"]),
             Detail::Machines => text(&job["nodes"])
                 .filter(|list| start.is_some() && !list.contains(' ') && expand_hostlist(list).is_some()),

@@ -2,6 +2,7 @@
 
 use evenhand_model::JobArray;
 
+use super::command_options;
 use crate::slurm_notation::array_of_task;
 
 /// Returns the array of a job whose id is that of a task of an array (`100_2`), in the notation of [`JobArray`].
@@ -18,11 +19,7 @@ pub(super) fn of_task(id: &[u8], submit_line: Option<&str>) -> Option<String> {
 fn throttle(line: &str) -> Option<u32> {
     let mut words = line.split_whitespace();
     while let Some(word) = words.next() {
-        let indices = match word {
-            "--array" | "-a" => words.next(),
-            _ => word.strip_prefix("--array=").or_else(|| word.strip_prefix("-a")),
-        };
-        if let Some(indices) = indices.map(|text| text.trim_matches(['"', '\'']))
+        if let Some(indices) = command_options::value(word, &mut words, ("--array", "-a"))
             && indices.starts_with(|c: char| c.is_ascii_digit())
         {
             return indices.rsplit_once('%')?.1.parse().ok().filter(|most| *most > 0);

@@ -5,6 +5,7 @@
 
 mod array;
 mod columns;
+mod command_options;
 mod constraints;
 mod nice;
 mod requires;
@@ -211,11 +212,12 @@ fn row(
     let submit_line = row.get(Column::SubmitLine).map(|(_, line)| String::from_utf8_lossy(line));
     let submit_line = submit_line.as_deref();
     let processors = asked.as_ref().unwrap_or(&held)[0] / NANO;
+    let nodes = nodes(row);
     let of_command = Asked {
         command: submit_line,
         processors: u64::try_from(processors).unwrap_or(u64::MAX),
         least_nodes: least_nodes(row),
-        nodes: nodes(row).map(u64::from),
+        nodes: nodes.map(u64::from),
     };
     let requires = with_layout(constraints.flatten(), of_command, held[2] > 0);
     let licences = licences(row)?;
@@ -248,7 +250,7 @@ fn row(
         amounts: &held,
         requested_amounts: asked.as_ref().map(<[u128; 3]>::as_slice),
         count: 1,
-        nodes: nodes(row),
+        nodes,
     });
     let job = JobId::of(&String::from_utf8_lossy(id));
     let raw = row.get(Column::JobIDRaw).map(|(_, number)| leading_digits(number).0);

@@ -1,4 +1,4 @@
-//! What a job requires of nodes: features, and what it said of how it lies on them.
+//! What a job requires of nodes: features, and how it asked to lie on them.
 
 use evenhand_model::Requirements;
 

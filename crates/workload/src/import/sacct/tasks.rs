@@ -1,6 +1,8 @@
 //! Whether a job asked for tasks and left to Slurm on how many nodes they run.
 
-/// What a row says of a job's processors and nodes.
+use super::command_options;
+
+/// What a source states of a job's processors and nodes.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::import) struct Asked<'a> {
     /// The command that submitted it, if that is known.
@@ -13,7 +15,7 @@ pub(in crate::import) struct Asked<'a> {
     pub(in crate::import) nodes: Option<u64>,
 }
 
-/// Options that say on how many nodes a job runs, or how many of its tasks on each.
+/// Options that determine on how many nodes a job runs, or how many of its tasks on each.
 const OF_NODES: [&str; 6] =
     ["--nodes", "--ntasks-per-node", "--nodelist", "--nodefile", "--use-min-nodes", "--distribution"];
 
@@ -22,7 +24,8 @@ const OF_NODES: [&str; 6] =
 ///
 /// That is so if the command has `-n` and no number of nodes, and its processors are as many as the job's. Of a batch script's
 /// options only the result is in sacct: a job that named no number of nodes (`node=1`) and had several, among which its
-/// processors cannot be divided evenly. If they can, the script may have `--ntasks-per-node`, and nothing is said.
+/// processors cannot be divided evenly. If they can, the script may have `--ntasks-per-node`, and the job counts as one that
+/// asked for its nodes.
 pub(super) fn processors_of_each(asked: Asked<'_>) -> Option<u32> {
     if asked.least_nodes.is_some_and(|least| least > 1) {
         return None;
@@ -35,27 +38,17 @@ pub(super) fn processors_of_each(asked: Asked<'_>) -> Option<u32> {
         if is_of_nodes || OF_NODES.contains(&name) {
             return None;
         }
-        let mut value = |long: &str, short: &str| {
-            let is_apart = word == long || word == short;
-            let text = if is_apart { words.next() } else { None };
-            let text = text.or_else(|| word.strip_prefix(long)?.strip_prefix('='));
-            let text = text.or_else(|| word.strip_prefix(short).filter(|_| !word.starts_with("--")));
-            text?.trim_matches(['"', '\'']).parse::<u32>().ok().filter(|n| *n > 0)
-        };
-        if let Some(found) = value("--ntasks", "-n") {
+        let mut number = |names| command_options::value(word, &mut words, names)?.parse().ok().filter(|n: &u32| *n > 0);
+        if let Some(found) = number(("--ntasks", "-n")) {
             tasks = Some(found);
-        } else if let Some(found) = value("--cpus-per-task", "-c") {
+        } else if let Some(found) = number(("--cpus-per-task", "-c")) {
             of_each = found;
         }
     }
     let is_stated = tasks.is_some_and(|n| n > 1 && u64::from(n) * u64::from(of_each) == asked.processors);
     let nodes = asked.nodes.filter(|nodes| *nodes > 1 && asked.least_nodes == Some(1));
     let is_uneven = nodes.is_some_and(|nodes| asked.processors > nodes && !asked.processors.is_multiple_of(nodes));
-    match (is_stated, is_uneven) {
-        (true, _) => Some(of_each),
-        (false, true) => Some(1),
-        (false, false) => None,
-    }
+    is_stated.then_some(of_each).or_else(|| is_uneven.then_some(1))
 }
 
 #[cfg(test)]
