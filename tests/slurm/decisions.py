@@ -14,7 +14,7 @@ then on other jobs run. So nothing is simulated here but one decision at a time,
 
 Prints a line `name decisions same share` for each, and fails below 95 % of planned and later starts. Written from the rules,
 and from slurmctld 22.05 and 24.11 (it reads the log of 26.05 too), without a look at the simulator. For jobs with a number of
-nodes and as many processors on each, or with tasks on any nodes, without preemption, licences, features and reservations.
+nodes and as many processors on each, or with tasks on any nodes or on a number of them, without preemption, licences, features and reservations.
 """
 
 import collections
@@ -74,9 +74,10 @@ class Job:
         self.start, self.end = (seconds(row[key]) if row[key][0].isdigit() else None for key in ("Start", "End"))
         self.on = cluster.list(row["NodeList"]) if self.start else []
         held = sum(cluster.processors[n] for n in self.on)
-        # Tasks that may be on any number of nodes: -n without -N.
+        # Tasks of -n: on so many nodes with -N, else on any number.
         stated = re.search(r" -n (\d+) ", row.get("SubmitLine", "") + " ")
-        self.tasks = int(stated[1]) if stated and " -N " not in row["SubmitLine"] else 0
+        self.tasks = int(stated[1]) if stated else 0
+        self.has_nodes = " -N " in row.get("SubmitLine", "")
         # sacct has no column for --exclusive.
         self.is_exclusive = held == int(row["NCPUS"]) != self.processors
 
@@ -111,6 +112,8 @@ class Rules:
         """How many processors a job holds on each of the nodes on which it starts, given what is free there."""
         if not job.tasks:
             return {n: self.held(job, n) for n in nodes}
+        if job.has_nodes:
+            return self.choose_nodes(job, nodes, free) or {n: job.processors // job.nodes for n in nodes}
         of_task, left, found = job.processors // job.tasks, job.tasks, {}
         # In the order in which nodes are chosen; as they come if these would not suffice by what is known.
         for n in self.order_for_tasks(job, nodes, free) or nodes:
@@ -120,6 +123,8 @@ class Rules:
 
     def choose(self, job, nodes, free):
         """On which nodes a job starts with these free processors (_eval_nodes of select/cons_tres)."""
+        if job.tasks and job.has_nodes:
+            return sorted(self.choose_nodes(job, nodes, free) or []) or None
         if job.tasks:
             return sorted(self.order_for_tasks(job, nodes, free) or []) or None
         return self.choose_by_nodes(job, nodes, free)
@@ -140,6 +145,44 @@ class Rules:
                     chosen.append(n)
                     left -= able[n]
         return chosen
+
+    def choose_nodes(self, job, nodes, free):
+        """How many processors of tasks that have one each a job has on each of as many nodes as it names (choose_nodes)."""
+        able = {n: free[n] for n in sorted(nodes) if free[n] > 0}
+        found = self.eval_nodes(job, able)
+        for least in range(1, max(able.values(), default=0)):
+            if found or len(able) <= job.nodes:
+                break
+            for n in [n for n in able if able[n] <= least][: len(able) - job.nodes]:
+                del able[n]
+            found = self.eval_nodes(job, able)
+        return found
+
+    def eval_nodes(self, job, able):
+        runs, found, wanted = consecutive(able), {}, job.processors
+        while len(found) < job.nodes and runs:
+            left = job.nodes - len(found)
+            best = None
+            for run in runs:
+                processors = sum(able[n] for n in run)
+                suffices = processors >= wanted and len(run) >= left
+                if (
+                    best is None
+                    or (suffices and (not best[2] or processors < best[1]))
+                    or (not suffices and processors > best[1])
+                ):
+                    best = (run, processors, suffices)
+            runs.remove(best[0])
+            run = best[0]
+            if left == 1:
+                run = sorted((n for n in run if able[n] >= wanted), key=lambda n: (able[n], n))[:1]
+            for n in run:
+                others = job.nodes - len(found) - 1
+                if others < 0 or (others == 0 and able[n] < wanted):
+                    continue
+                found[n] = min(able[n], max(wanted - others, 1))
+                wanted -= found[n]
+        return found if len(found) == job.nodes and wanted <= 0 else None
 
     def choose_by_nodes(self, job, nodes, free):
         able = {n: free[n] for n in sorted(nodes) if free[n] >= (self.held(job, n) or 1)}

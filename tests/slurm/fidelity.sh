@@ -6,12 +6,13 @@
 #   tests/slurm/fidelity.sh EVENHAND --from DIR     compares again what --keep has kept
 #   tests/slurm/fidelity.sh EVENHAND --from DIR --against DIR     compares two real runs of one mix: how far they differ
 # --mix small: 150 jobs of six users on 6 nodes within five minutes; site: 700 jobs of twenty users on 64 nodes in a quarter of an hour.
-# Like small, without fair share: tasks (half of the jobs name no number of nodes), licences, features (of which few nodes have what
+# Like small, without fair share: tasks (half of the jobs name no number of nodes), node-tasks (half name it and their tasks, and Slurm
+# divides these), licences, features (of which few nodes have what
 # many ask for), suspension (of jobs of lower tiers), and preemption: 110 jobs that are requeued or cancelled, beside a reservation.
 # tests/slurm/rules.sh has the same rules on a few jobs each.
 # Prints a line `name real simulated difference` for makespan, mean wait, the waits of users and what started the jobs, and
 # fails beyond the bounds below. With --conf DebugFlags=Backfill,BackfillMap,Priority it also holds each decision of that Slurm
-# against the rules (decisions.py), for the mixes small, site and tasks. Starts a Slurm of its own and stops it at the end. As root
+# against the rules (decisions.py), for the mixes small, site, tasks and node-tasks. Starts a Slurm of its own and stops it at the end. As root
 # the jobs are those of six of the system's users; as any other user all are the caller's, under three accounts.
 set -uo pipefail
 
@@ -81,7 +82,13 @@ real() {
     while read -r gap user partition count cpus run limit tasks options; do
         user=$((user % ${#users[@]}))
         asked=(-J "r$run" -A "$(account_of "$user")" -p "$partition" -t "$limit")
-        if [ "$count" = 0 ]; then asked+=(-n "$cpus"); else asked+=(-N "$count" --ntasks-per-node="$((cpus / count))"); fi
+        if [ "$count" = 0 ]; then
+            asked+=(-n "$cpus")
+        elif [ "$count" -lt 0 ]; then
+            asked+=(-N "${count#-}" -n "$cpus")
+        else
+            asked+=(-N "$count" --ntasks-per-node="$((cpus / count))")
+        fi
         [ "$tasks" = 1 ] || asked+=(-a "1-$tasks")
         script="exec sleep $run"
         # One sleep would go on while the job is suspended.

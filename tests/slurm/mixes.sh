@@ -6,7 +6,7 @@ smaller=4 larger=2 mix_users=6 fairshare=0
 case $mix in
     small) jobs=${jobs:-150} fairshare=10000 ;;
     site) smaller=48 larger=16 mix_users=20 jobs=${jobs:-700} fairshare=10000 ;;
-    licences | features | suspension | suspension-qos | tasks) jobs=${jobs:-150} ;;
+    licences | features | suspension | suspension-qos | tasks | node-tasks) jobs=${jobs:-150} ;;
     preemption) jobs=${jobs:-110} mix_users=3 ;;
     *) echo "unknown mix $mix" >&2 && exit 2 ;;
 esac
@@ -42,7 +42,8 @@ PartitionName=scrap Nodes=ALL MaxTime=1:00:00 PreemptMode=CANCEL State=UP
 PartitionName=urgent Nodes=ALL MaxTime=1:00:00 PriorityTier=10 PreemptMode=OFF State=UP" ;;
 esac
 
-# A line a submission: seconds until the next one, user, partition, nodes (0: as many as Slurm takes for the tasks), processors, seconds, minutes of the limit, tasks of an
+# A line a submission: seconds until the next one, user, partition, nodes (0: as many as Slurm takes for the tasks; below 0: so many, among which
+# Slurm divides the tasks), processors, seconds, minutes of the limit, tasks of an
 # array, and further options. Most jobs run far shorter than their limits, a few beyond them.
 mix() {
     case $mix in
@@ -91,6 +92,12 @@ mix_small() {
         if (mix == "tasks" && kind < 0.5) {
             nodes = 0
             cpus = 3 + int(10 * rand())
+            partition = "main"
+        }
+        if (mix == "node-tasks" && kind < 0.5) {
+            nodes = 2 + int(3 * rand())
+            cpus = nodes + 1 + int(3 * nodes * rand())
+            nodes = -nodes
             partition = "main"
         }
         if (mix == "preemption") {

@@ -72,8 +72,8 @@ pub use resource_quantity::ResourceQuantity;
 pub use time::{Span, Time};
 pub use weights::{Weights, WeightsError};
 pub use workload::{
-    Batch, Columns, Detail, Details, LargeWorkload, NO_ID, NO_NODES, NO_TIME, Nano, Overflow, Requirements, Task,
-    UserId, Workload, WorkloadBuilder, WorkloadError,
+    Batch, Columns, Detail, Details, JobTasks, LargeWorkload, NO_ID, NO_NODES, NO_TIME, Nano, Overflow, Requirements,
+    Task, UserId, Workload, WorkloadBuilder, WorkloadError,
 };
 
 /// Returns the `f64` nearest to an exact rational.

@@ -105,10 +105,37 @@ impl<T> IndexMut<Detail> for Details<T> {
 /// How the word of tasks that may be on any number of machines begins; the processors of each follow.
 const TASKS: &str = "#tasks=";
 
+/// How the word of tasks that are on as many machines as the job has nodes begins.
+const TASKS_ON_NODES: &str = "#tasks-on-nodes=";
+
+/// The tasks of a job, which are not divided evenly among its machines: a machine has as many as are free there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobTasks {
+    /// The processors of each task.
+    pub processors: NonZeroU32,
+    /// Whether they are on as many machines as the job has nodes, at least one on each; else they may be on any number.
+    pub on_its_nodes: bool,
+}
+
+impl JobTasks {
+    /// Returns the word of such a job among the [requirements](Requirements).
+    pub fn word(self) -> String {
+        format!("{}{}", if self.on_its_nodes { TASKS_ON_NODES } else { TASKS }, self.processors)
+    }
+
+    fn parse(word: &str) -> Option<JobTasks> {
+        let all = [(TASKS, false), (TASKS_ON_NODES, true)];
+        all.into_iter().find_map(|(begin, on_its_nodes)| {
+            Some(JobTasks { processors: word.strip_prefix(begin)?.parse().ok()?, on_its_nodes })
+        })
+    }
+}
+
 /// What a job requires of its machines: words, separated by commas, each of which a machine must have as a property.
 ///
 /// `a|b` requires one of the two, `^a` the absence of a, and `#excl` that the job has its machines for itself. `#tasks=2` requires
-/// nothing: the job's tasks of two processors each may be on any number of machines.
+/// nothing: the job's tasks of two processors each may be on any number of machines. With `#tasks-on-nodes=2` they are on as many
+/// machines as the job has nodes, at least one on each.
 ///
 /// ```
 /// use evenhand_model::Requirements;
@@ -127,8 +154,8 @@ pub struct Requirements {
     pub whole_machines: bool,
     /// No two chunks of the job are on one machine.
     pub separate_machines: bool,
-    /// The processors of each of the job's tasks, if the tasks may be on any number of machines.
-    pub processors_of_tasks: Option<NonZeroU32>,
+    /// The job's tasks, if they are not divided evenly among its machines.
+    pub tasks: Option<JobTasks>,
 }
 
 impl Requirements {
@@ -138,11 +165,6 @@ impl Requirements {
     /// The word of a job whose chunks are each on a machine of its own.
     pub const SEPARATE_MACHINES: &'static str = "#scatter";
 
-    /// Returns the word of a job whose tasks, of so many processors each, may be on any number of machines.
-    pub fn tasks_of(processors: u32) -> String {
-        format!("{TASKS}{processors}")
-    }
-
     /// Parses the words.
     pub fn parse(text: &str) -> Requirements {
         let mut found = Requirements::default();
@@ -150,7 +172,9 @@ impl Requirements {
             match word.strip_prefix('^') {
                 _ if word == Requirements::WHOLE_MACHINES => found.whole_machines = true,
                 _ if word == Requirements::SEPARATE_MACHINES => found.separate_machines = true,
-                None if word.starts_with(TASKS) => found.processors_of_tasks = word[TASKS.len()..].parse().ok(),
+                None if [TASKS, TASKS_ON_NODES].iter().any(|begin| word.starts_with(begin)) => {
+                    found.tasks = JobTasks::parse(word);
+                }
                 Some(unwanted) => found.unwanted.push(unwanted.to_string()),
                 None => found.wanted.push(word.split('|').map(str::to_string).collect()),
             }
@@ -171,8 +195,11 @@ mod tests {
         }
         assert_eq!(names.iter().map(|(detail, name)| (detail.name(), *name)).filter(|(a, b)| a != b).count(), 0);
         assert_eq!(Requirements::parse(" , "), Requirements::default());
-        let tasks = |text: &str| Requirements::parse(text).processors_of_tasks.map(NonZeroU32::get);
-        assert_eq!(tasks(&format!("a,{}", Requirements::tasks_of(3))), Some(3));
-        assert_eq!([tasks("#tasks=0"), tasks("#tasks=x"), tasks("a")], [None; 3]);
+        let tasks = |text: &str| Requirements::parse(text).tasks;
+        for on_its_nodes in [false, true] {
+            let job = JobTasks { processors: NonZeroU32::MIN.saturating_add(2), on_its_nodes };
+            assert_eq!(tasks(&format!("a,{}", job.word())), Some(job));
+        }
+        assert_eq!([tasks("#tasks=0"), tasks("#tasks-on-nodes=x"), tasks("a")], [None; 3]);
     }
 }

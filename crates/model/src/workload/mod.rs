@@ -17,7 +17,7 @@ use crate::{Amount, DemandTable, JobArray, Names, Resource, Span, Time};
 
 pub use builder::WorkloadBuilder;
 pub use columns::{Batch, Columns, NO_ID, NO_NODES, NO_TIME, Nano, UserId};
-pub use details::{Detail, Details, Requirements};
+pub use details::{Detail, Details, JobTasks, Requirements};
 pub use overflow::{LargeWorkload, Overflow};
 pub use task::Task;
 

@@ -43,6 +43,9 @@ pub(crate) struct Kind {
     /// Whether its chunks are nodes that the source states, or whole machines, and there are so many: each chunk is on a
     /// machine of its own.
     pub(crate) is_by_nodes: bool,
+    /// On how many machines its chunks are, at least one on each, if its source states that of tasks of which a machine has as many
+    /// as are free there.
+    pub(crate) machines_of_tasks: Option<u32>,
 }
 
 /// Equal chunks: what each holds, and how many of them may be on one machine.

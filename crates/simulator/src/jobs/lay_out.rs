@@ -1,8 +1,8 @@
 //! Lays jobs out on the machines of a site: which they may use, in how many chunks, of what size.
 
-use std::num::NonZeroU32;
+use std::cmp::Reverse;
 
-use evenhand_model::Amount;
+use evenhand_model::{Amount, JobTasks};
 
 use super::kind::{Kind, Misfit, fits};
 use super::layout::{Layout, LayoutRule};
@@ -57,6 +57,7 @@ impl Site {
             rule,
             misfit: None,
             is_by_nodes: false,
+            machines_of_tasks: None,
             drops_requirements: false,
         };
         let is_exclusive = !self.are_whole
@@ -102,15 +103,10 @@ impl Site {
             Some((steps, step)) if steps > 0 && steps % step == 0 => steps / step,
             _ => 1,
         };
-        // Slurm puts as many on a node as are free there; its accounting says only on how many nodes they were then.
-        let of_task = source.tasks.map(|of_task| u64::from(of_task.get())).filter(|_| self.has_equal_parts);
-        if let Some(of_task) = of_task.filter(|of_task| cpus.is_multiple_of(*of_task))
-            && let Ok(copies) = u32::try_from(cpus / of_task)
+        if let Some(tasks) = source.tasks.filter(|_| self.has_equal_parts)
+            && self.lay_out_tasks(kind, tasks, source.nodes, cpus)
         {
-            let chunk = parts_of(&kind.chunk, 1, u64::from(copies));
-            if self.lay_out_evenly(kind, Kind { chunk, copies, ..kind.clone() }) {
-                return None;
-            }
+            return None;
         }
         // Where there are too few machines, several chunks share one.
         for is_by_nodes in if source.is_by_nodes { &[true, false][..] } else { &[false] } {
@@ -154,6 +150,38 @@ impl Site {
         }
         kind.misfit = None;
         Some(self.rejection(kind, can_split))
+    }
+
+    /// Lays out a job of so many processors whose tasks Slurm does not divide evenly among its nodes: it puts as many on a node as
+    /// are free there. Whether the empty machines hold that.
+    fn lay_out_tasks(&self, kind: &mut Kind, tasks: JobTasks, nodes: Option<u32>, cpus: u64) -> bool {
+        let of_task = u64::from(tasks.processors.get());
+        let Some(copies) = u32::try_from(cpus / of_task).ok().filter(|_| cpus.is_multiple_of(of_task)) else {
+            return false;
+        };
+        let chunk = parts_of(&kind.chunk, 1, u64::from(copies));
+        let machines_of_tasks = nodes.filter(|_| tasks.on_its_nodes);
+        let laid_out = Kind { chunk, copies, machines_of_tasks, ..kind.clone() };
+        let is_held = match machines_of_tasks {
+            Some(machines) => machines <= copies && self.hold_on(&laid_out, machines),
+            None => true,
+        };
+        is_held && self.lay_out_evenly(kind, laid_out)
+    }
+
+    /// Whether so many of the empty machines hold all equal chunks of a job.
+    fn hold_on(&self, kind: &Kind, machines: u32) -> bool {
+        let groups = kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
+        let mut each: Vec<(u128, u32)> = groups.map(|g| (kind.chunks_on(&g.has), g.count)).collect();
+        each.retain(|(chunks, _)| *chunks > 0);
+        each.sort_unstable_by_key(|(chunks, _)| Reverse(*chunks));
+        let (mut missing, mut held) = (machines, 0);
+        for (chunks, count) in each {
+            let taken = count.min(missing);
+            missing -= taken;
+            held += chunks * u128::from(taken);
+        }
+        missing == 0 && held >= u128::from(kind.copies)
     }
 
     /// Lays a job of so many processors out on so many nodes, as evenly as whole processors allow: 17 on 2 are 9 and 8. Of
@@ -334,8 +362,8 @@ pub(super) struct SourceLayout<'a> {
     pub(super) sizes: &'a [(u32, Vec<u64>)],
     /// Whether each chunk is on a machine of its own.
     pub(super) is_by_nodes: bool,
-    /// The processors of each of its tasks, if these may be on any number of machines.
-    pub(super) tasks: Option<NonZeroU32>,
+    /// Its tasks, if they are not divided evenly among its machines.
+    pub(super) tasks: Option<JobTasks>,
 }
 
 impl SourceLayout<'_> {

@@ -430,6 +430,7 @@ mod tests {
             misfit: None,
             drops_requirements: false,
             is_by_nodes: false,
+            machines_of_tasks: None,
         }
     }
 

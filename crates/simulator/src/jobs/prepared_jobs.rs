@@ -152,7 +152,7 @@ impl Jobs {
                 is_by_nodes: stated.is_none() || is_spread,
                 nodes: stated.and_then(|stated| stated.equal).or(nodes),
                 sizes: stated.map_or(&[], |stated| &stated.sizes),
-                tasks: required.and_then(|required| required.processors_of_tasks).filter(|_| is_by_source),
+                tasks: required.and_then(|required| required.tasks).filter(|_| is_by_source),
             };
             if *id == u32::MAX {
                 *id = jobs.kinds.len() as u32;

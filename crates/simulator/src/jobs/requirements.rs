@@ -1,8 +1,6 @@
 //! Which machines of a site have what jobs require of them.
 
-use std::num::NonZeroU32;
-
-use evenhand_model::{Detail, Requirements, Workload};
+use evenhand_model::{Detail, JobTasks, Requirements, Workload};
 
 use super::site::Site;
 
@@ -15,8 +13,8 @@ pub(super) struct SiteRequirements {
     pub(super) whole_machines: bool,
     /// Whether no two chunks of a job may be on one machine.
     pub(super) separate_machines: bool,
-    /// The processors of each of a job's tasks, if the tasks may be on any number of machines.
-    pub(super) processors_of_tasks: Option<NonZeroU32>,
+    /// The tasks of a job, if they are not divided evenly among its machines.
+    pub(super) tasks: Option<JobTasks>,
     /// Whether a word is unknown on this site, and so without effect.
     pub(super) has_unknown: bool,
 }
@@ -34,7 +32,7 @@ impl SiteRequirements {
             allows: vec![true; site.groups.len()],
             whole_machines: required.whole_machines,
             separate_machines: required.separate_machines,
-            processors_of_tasks: required.processors_of_tasks,
+            tasks: required.tasks,
             has_unknown: false,
         };
         for words in &required.wanted {

@@ -1,9 +1,11 @@
 //! Slurm's scheduler against the obvious program, and what its parts are for.
 
+use std::num::NonZeroU32;
+
 use evenhand_model::{
-    Capacity, Closure, Cluster, Detail, Details, Licence, Limit, MachineGroup, NO_TIME, PreemptMode, QualityOfService,
-    Queue, Rational, Requirements, Resource, ResourceQuantity, SiteTime, Span, Task, Time, UserId, Weights, Workload,
-    WorkloadBuilder,
+    Capacity, Closure, Cluster, Detail, Details, JobTasks, Licence, Limit, MachineGroup, NO_TIME, PreemptMode,
+    QualityOfService, Queue, Rational, Requirements, Resource, ResourceQuantity, SiteTime, Span, Task, Time, UserId,
+    Weights, Workload, WorkloadBuilder,
 };
 use evenhand_policies::{Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
 use evenhand_simulator::{
@@ -94,7 +96,11 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
     };
     let arrays: Vec<Option<String>> = world.jobs.iter().map(array).collect();
     let requires = |job: &SlurmJob| {
-        let tasks = job.tasks.map(|tasks| Requirements::tasks_of((job.amounts[0] / tasks) as u32));
+        let of_task = |tasks: u64| NonZeroU32::new((job.amounts[0] / tasks) as u32);
+        let tasks = job
+            .tasks
+            .and_then(of_task)
+            .map(|processors| JobTasks { processors, on_its_nodes: job.task_nodes.is_some() }.word());
         tasks.or_else(|| job.is_exclusive.then(|| Requirements::WHOLE_MACHINES.to_string()))
     };
     let requires: Vec<Option<String>> = world.jobs.iter().map(requires).collect();
@@ -109,7 +115,7 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
             account: Some(&format!("account{}", account_of(job.user))),
             amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
             // A log has the number of nodes on which tasks were.
-            nodes: job.nodes.or(job.tasks.map(|_| 2)).map(|n| n as u32),
+            nodes: job.nodes.or(job.task_nodes).or(job.tasks.map(|_| 2)).map(|n| n as u32),
             details: Details::from_fn(|detail| match detail {
                 Detail::Reservation => reservations[i].as_deref(),
                 Detail::Licences => Some(licences[i].as_str()).filter(|_| job.licences != [0, 0]),
@@ -231,9 +237,11 @@ fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
     let asked = prop_oneof![1 => Just(None), 4 => prop::sample::select(vec![60u64, 90, 120, 300, 600]).prop_map(Some)];
     let run = prop_oneof![3 => 1u64..90, 1 => 60u64..700];
     let shape = prop_oneof![
-        6 => (1u64..5, 0u64..4).prop_map(|(c, m)| ([c, m], None, None)),
-        2 => (1u64..4, 0u64..3, 2u64..5).prop_map(|(c, m, n)| ([c * n, m * n], Some(n), None)),
-        1 => (1u64..3, 0u64..3, 2u64..7).prop_map(|(c, m, n)| ([c * n, m * n], None, Some(n))),
+        6 => (1u64..5, 0u64..4).prop_map(|(c, m)| ([c, m], None, None, None)),
+        2 => (1u64..4, 0u64..3, 2u64..5).prop_map(|(c, m, n)| ([c * n, m * n], Some(n), None, None)),
+        1 => (1u64..3, 0u64..3, 2u64..7).prop_map(|(c, m, n)| ([c * n, m * n], None, Some(n), None)),
+        1 => (1u64..3, 0u64..3, 2u64..9, 2u64..5)
+            .prop_map(|(c, m, n, on)| ([c * n, m * n], None, Some(n), Some(on.min(n)))),
     ];
     let shape = (shape, prop::bool::weighted(0.15));
     let named =
@@ -244,10 +252,11 @@ fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
     let reservation = prop_oneof![5 => Just(None), 1 => (0usize..2).prop_map(Some)];
     let job = (0u64..400, run, asked, 0usize..4, named, shape, (reservation, qos)).prop_map(
         |(submit, run, asked, user, partitions, shape, (reservation, (qos, licences, array)))| {
-            let ((amounts, nodes, tasks), is_exclusive) = shape;
+            let ((amounts, nodes, tasks, task_nodes), is_exclusive) = shape;
             SlurmJob {
                 is_exclusive: is_exclusive && tasks.is_none(),
                 tasks,
+                task_nodes,
                 qos,
                 licences,
                 array,
@@ -454,8 +463,11 @@ fn with_jobs_that_fit(mut world: SlurmWorld) -> SlurmWorld {
         let is_in = |g: &&NodeGroup, p: usize| world.partitions[p].properties.iter().all(|p| g.properties.contains(p));
         let chunks = |g: &NodeGroup| (0..2).map(|i| g.has[i] * nodes / job.amounts[i].max(1)).min().unwrap();
         let able = world.groups.iter().filter(|g| choice.iter().any(|&p| is_in(g, p)));
-        if able.map(|g| chunks(g) * g.count as u64).sum::<u64>() < nodes {
-            (job.nodes, job.tasks, job.amounts) = (None, None, [1, 0]);
+        let mut on_each: Vec<u64> = able.flat_map(|g| vec![chunks(g); g.count as usize]).filter(|n| *n > 0).collect();
+        on_each.sort_by_key(|chunks| std::cmp::Reverse(*chunks));
+        let most = job.task_nodes.map_or(on_each.len(), |nodes| nodes as usize);
+        if on_each.len() < most || on_each[..most].iter().sum::<u64>() < nodes {
+            (job.nodes, job.tasks, job.task_nodes, job.amounts) = (None, None, None, [1, 0]);
         }
     }
     world

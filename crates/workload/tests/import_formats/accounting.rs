@@ -66,7 +66,8 @@ fn slurm_jobs_as_json() {
     assert_eq!(requires(on_any.clone()).as_deref(), Some("#tasks=1"), "{on_any}");
     let with_command =
         |command: &str| on_any.replacen("\"job_id\"", &format!("\"submit_line\": \"{command}\", \"job_id\""), 1);
-    assert_eq!(requires(with_command("sbatch -n5 -N2 a")), None);
+    assert_eq!(requires(with_command("sbatch -n5 -N2 a")).as_deref(), Some("#tasks-on-nodes=1"));
+    assert_eq!(requires(with_command("sbatch -n5 -N1-2 a")), None);
     assert_eq!(requires(with_command("sbatch --exclusive a")).as_deref(), Some("#excl"));
 
     let found = read(Format::Auto, SQUEUE_JSON);

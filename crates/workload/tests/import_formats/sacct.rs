@@ -68,7 +68,7 @@ fn whole_nodes_are_required_where_the_command_asks_for_them() {
 
 /// Rows of a real 22.05.8, with fewer columns: ReqTRES has `node=1` where the command names no number of nodes.
 #[test]
-fn tasks_that_may_be_on_any_nodes_are_known_by_requests_and_commands() {
+fn tasks_that_are_not_divided_evenly_are_known_by_requests_and_commands() {
     let row = |asked: &str, held: &str, rest: &str| {
         let times = "1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:01:20";
         format!("7|ann|COMPLETED|{times}|billing=10,{asked}|billing=10,{held}|{rest}\n")
@@ -86,7 +86,7 @@ fn tasks_that_may_be_on_any_nodes_are_known_by_requests_and_commands() {
         &format!("JobID|User|State|Submit|Start|End|ReqTRES|AllocTRES|SubmitLine\n{}", rows.concat()),
     );
     let requires = (0..6).map(|row| found.workload.detail(Detail::Requires, row)).collect::<Vec<_>>();
-    assert_eq!(requires, [Some("#tasks=1"), Some("#tasks=2"), None, Some("#tasks=1"), None, None]);
+    assert_eq!(requires, [Some("#tasks=1"), Some("#tasks=2"), Some("#tasks-on-nodes=1"), Some("#tasks=1"), None, None]);
 }
 
 #[test]

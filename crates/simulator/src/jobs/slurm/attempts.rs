@@ -69,7 +69,7 @@ pub(super) fn attempts(
     let on = |partition: usize| {
         let mut own = able.clone();
         own.keep(&partitions[partition]);
-        (nodes.chunks_when_empty(kind, &own) >= u128::from(kind.copies)).then_some((partition, own))
+        nodes.hold_when_empty(kind, &own).then_some((partition, own))
     };
     all.filter_map(on).collect()
 }

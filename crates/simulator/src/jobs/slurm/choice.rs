@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::super::kind::Kind;
 use super::super::placements::Placements;
 use super::nodes::Nodes;
+use super::tasks_on_nodes::{Candidate, TasksOnNodes};
 
 /// Consecutive nodes on each of which equally much of a job may fit.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +104,9 @@ impl Choice {
         if self.runs.iter().map(|run| run.chunks).sum::<u64>() < u64::from(kind.copies) {
             return None;
         }
+        if let Some(machines) = kind.machines_of_tasks {
+            return self.choose_for_tasks(kind, machines, nodes);
+        }
         let mut chosen = Chosen { held: Placements::default(), left: kind.copies };
         if nodes.least_loaded {
             self.stretches.sort_by_key(|stretch| (stretch.weight, Reverse(stretch.processors)));
@@ -113,11 +117,33 @@ impl Choice {
             self.runs.sort_by_key(|run| run.weight);
         }
         match kind.is_by_nodes {
-            true => self.choose_by_nodes(&mut chosen, kind.chunk[nodes.processors], nodes.is_whole(kind)),
+            true => {
+                let (of_chunk, whole) = (kind.chunk[nodes.processors], nodes.is_whole(kind));
+                self.choose_by_nodes(&mut chosen, (of_chunk, nodes.one_processor()), whole)
+            }
             false => self.choose_by_chunks(&mut chosen, kind),
         }
         chosen.held.merge();
         Some(chosen.held)
+    }
+
+    /// Puts the tasks of a job on so many nodes.
+    fn choose_for_tasks(self, kind: &Kind, machines: u32, nodes: &Nodes<'_>) -> Option<Placements> {
+        let of_task = i64::try_from(kind.chunk[nodes.processors]).unwrap_or(i64::MAX).max(1);
+        let processors = |chunks: u32| i64::from(chunks).saturating_mul(of_task);
+        let of = |stretch: &Stretch| {
+            let (processors, weight) = (processors(stretch.chunks), stretch.weight);
+            (stretch.first..stretch.end).map(move |node| Candidate { node, processors, weight })
+        };
+        let tasks = TasksOnNodes {
+            tasks: kind.copies,
+            of_task,
+            one: nodes.one_processor(),
+            nodes: machines as usize,
+            whole: nodes.is_whole(kind),
+            least_loaded: nodes.least_loaded,
+        };
+        tasks.choose(self.stretches.iter().flat_map(of).collect())
     }
 
     fn choose_by_chunks(mut self, chosen: &mut Chosen, kind: &Kind) {
@@ -148,7 +174,7 @@ impl Choice {
     /// processors. Nodes of a run are taken in their order, only a job's last node, if it comes from another run, is the one
     /// with the fewest processors that suffice. Slurm counts the free processors of a node as used but for one for each other
     /// node, so that fewer are left to find than the job needs.
-    fn choose_by_nodes(mut self, chosen: &mut Chosen, of_chunk: u64, whole: bool) {
+    fn choose_by_nodes(mut self, chosen: &mut Chosen, (of_chunk, one): (u64, i64), whole: bool) {
         let mut processors = of_chunk as i64 * i64::from(chosen.left);
         for equals in self.runs.chunk_by_mut(|a, b| a.weight == b.weight) {
             let mut largest: Option<Largest> = None;
@@ -176,7 +202,7 @@ impl Choice {
                         if chosen.left == 0 {
                             return;
                         }
-                        let most = (processors - i64::from(chosen.left - 1)).max(of_chunk as i64);
+                        let most = (processors - one * i64::from(chosen.left - 1)).max(of_chunk as i64);
                         let free = stretch.processors as i64;
                         processors -= if whole { free } else { most.min(free) };
                         chosen.take(node, 1);

@@ -411,7 +411,10 @@ impl<'a> Engine<'a> {
     }
 
     pub(super) fn note_that_does_not_fit(&mut self, kind: usize) {
-        self.does_not_fit[kind] = self.nodes.releases();
+        // Tasks on a number of nodes may fit on fewer nodes that do not fit on more: too small ones are taken first.
+        if self.jobs.kinds[kind].machines_of_tasks.is_none() {
+            self.does_not_fit[kind] = self.nodes.releases();
+        }
     }
 
     pub(super) fn begin_walk_by_tiers(&mut self, policy: &mut dyn Policy) {
@@ -464,13 +467,17 @@ impl<'a> Engine<'a> {
     }
 }
 
+/// What is equal where the same chunks fit on the same nodes: what a chunk holds, whether each is on a node of its own or has whole
+/// nodes, and on how many nodes tasks are.
+type EqualWhere<'k> = (&'k [u64], bool, bool, Option<u32>);
+
 fn numbers_of_chunks(kinds: &[Kind]) -> Vec<u32> {
-    let mut numbers: HashMap<(&[u64], bool, bool), u32> = HashMap::new();
+    let mut numbers: HashMap<EqualWhere<'_>, u32> = HashMap::new();
     kinds
         .iter()
         .map(|kind| {
             let next = numbers.len() as u32;
-            *numbers.entry((&kind.chunk, kind.is_by_nodes, kind.is_exclusive())).or_insert(next)
+            *numbers.entry((&kind.chunk, kind.is_by_nodes, kind.is_exclusive(), kind.machines_of_tasks)).or_insert(next)
         })
         .collect()
 }

@@ -167,6 +167,6 @@ impl Engine<'_> {
     /// some have nodes that it cannot share, as it or they have whole ones (`nodes_busy`).
     fn waits_for_jobs(&self, kind: &Kind, nodes: &NodeSet) -> bool {
         let is_busy = || nodes.iter().any(|node| self.nodes.is_busy(kind, node));
-        self.nodes.chunks_when_empty(kind, nodes) >= u128::from(kind.copies) || (!self.preemption.is_on() && is_busy())
+        self.nodes.hold_when_empty(kind, nodes) || (!self.preemption.is_on() && is_busy())
     }
 }

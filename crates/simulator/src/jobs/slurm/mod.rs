@@ -29,6 +29,7 @@ mod shapes;
 mod shared_nodes;
 mod submission;
 mod suspension;
+mod tasks_on_nodes;
 
 pub(in crate::jobs) use engine::Engine;
 pub use options::{PreemptType, SlurmOptions};

@@ -167,6 +167,11 @@ impl<'a> Nodes<'a> {
         self.free_on(node)[self.processors]
     }
 
+    /// The amount that is one processor.
+    pub(super) fn one_processor(&self) -> i64 {
+        self.site.cpu.map_or(1, |(_, steps)| steps as i64)
+    }
+
     /// How many jobs a node has.
     pub(super) fn jobs_on(&self, node: u32) -> u32 {
         self.jobs[node as usize]
@@ -174,7 +179,7 @@ impl<'a> Nodes<'a> {
 
     /// The smallest number of nodes on which a job can run.
     pub(super) fn nodes_at_least(&self, kind: &Kind) -> usize {
-        if kind.is_by_nodes { kind.copies as usize } else { 1 }
+        if kind.is_by_nodes { kind.copies as usize } else { kind.machines_of_tasks.unwrap_or(1) as usize }
     }
 
     /// How many chunks of a job fit on a node now, counted up to the number of chunks that the job has.
@@ -213,6 +218,21 @@ impl<'a> Nodes<'a> {
         let in_group =
             |g: &Group| nodes.len_in(g.first, g.first + g.count) as u128 * copies(&kind.chunk, &g.has).min(most);
         self.site.groups.iter().map(in_group).sum()
+    }
+
+    /// Whether the empty nodes among these hold a job.
+    pub(super) fn hold_when_empty(&self, kind: &Kind, nodes: &NodeSet) -> bool {
+        if kind.machines_of_tasks.is_none() {
+            return self.chunks_when_empty(kind, nodes) >= u128::from(kind.copies);
+        }
+        let mut choice = Choice::default();
+        for group in &self.site.groups {
+            let (chunks, processors) = (self.chunks_in_free(kind, &group.has, 0), group.has[self.processors]);
+            for node in (group.first..group.first + group.count).filter(|node| nodes.contains(*node)) {
+                choice.add(Stretch::of(node, chunks, processors, self.weight_of(node, false)));
+            }
+        }
+        choice.choose(kind, self).is_some()
     }
 
     /// The weight of a node; those that come last come behind all others.
@@ -272,7 +292,7 @@ impl<'a> Nodes<'a> {
         for node in self.with_room(kind, nodes) {
             let is_last = busy_first && self.jobs_on(node) == 0;
             let weight = self.weight_of(node, is_last);
-            choice.add(Stretch::of(node, self.chunks_on(kind, node), self.processors_on(node), weight));
+            choice.add(Stretch::of(node, self.any_chunks_on(kind, node), self.processors_on(node), weight));
         }
         choice.choose(kind, self)
     }

@@ -247,14 +247,18 @@ impl Outlook {
         for end in &ends.all[..gone] {
             fitting += freed.added_by(end.slot, engine.jobs_on_nodes.of(end.slot), nodes).unwrap_or(0);
         }
-        if within != Within::ALL && fitting >= wanted {
-            return Some((self.now, ends.choose(engine, kind, freed, (nodes, &mut self.ended), (gone, false))?));
+        let ended = &mut self.ended;
+        if within != Within::ALL
+            && fitting >= wanted
+            && let Some(held) = ends.choose(engine, kind, freed, (nodes, ended), (gone, false))
+        {
+            return Some((self.now, held));
         }
         let to = within.to.map_or(ends.all.len(), |to| ends.all.partition_point(|end| end.at <= to));
-        let taken = ends.take(engine, freed, nodes, (fitting, wanted), gone..to)?;
         let busy_first = engine.options.bf_busy_nodes;
-        let held = ends.choose(engine, kind, freed, (nodes, &mut self.ended), (taken.count, busy_first))?;
-        Some((engine.when_ended(taken.last, self.now), held))
+        let choose = |count: usize| ends.choose(engine, kind, freed, (nodes, ended), (count, busy_first));
+        let (last, held) = ends.take(engine, freed, nodes, (fitting, wanted), gone..to, choose)?;
+        Some((engine.when_ended(last, self.now), held))
     }
 
     /// On which of these nodes a job starts now, if it fits.
@@ -328,7 +332,8 @@ impl Ends {
         places.find_map(of)
     }
 
-    /// Takes the ends of these places away, group by group, until a job fits on these nodes; `None` if it never fits.
+    /// Takes the ends of these places away, group by group, until a job fits on these nodes: if enough chunks fit after so many ends,
+    /// `choose` puts it. Returns the last end and where it is put; `None` if it never fits.
     fn take(
         &self,
         engine: &Engine<'_>,
@@ -336,7 +341,8 @@ impl Ends {
         nodes: &NodeSet,
         (mut fitting, wanted): (u64, u64),
         places: Range<usize>,
-    ) -> Option<Taken> {
+        mut choose: impl FnMut(usize) -> Option<Placements>,
+    ) -> Option<(u64, Placements)> {
         let mut groups = Groups::new(&engine.options);
         let mut count = places.start;
         let next_end = |count: usize| self.all.get(count).map(|end| end.at);
@@ -352,8 +358,10 @@ impl Ends {
                 }
             }
             let last = last?;
-            if fitting >= wanted {
-                return Some(Taken { count, last });
+            if fitting >= wanted
+                && let Some(held) = choose(count)
+            {
+                return Some((last, held));
             }
             groups.close(next_end(count));
         }
@@ -374,14 +382,6 @@ impl Ends {
         let ended = (&*ended, |slot: u32| place(slot) < taken);
         freed.choose_after(engine, kind, nodes, ended, busy_first)
     }
-}
-
-/// The ends that a test takes before a job fits.
-struct Taken {
-    /// How many they are, with those of jobs on other nodes between them.
-    count: usize,
-    /// The last one.
-    last: u64,
 }
 
 /// The ends of running jobs in their order; the ends of jobs that are beyond their limits have passed.

@@ -422,12 +422,7 @@ impl<'a> SlurmReferenceModel<'a> {
 
     /// The partitions in which the job is tried: those that hold it alone, or the first if none does.
     fn attempts(&self, job: usize) -> Vec<usize> {
-        let (chunk, copies) = self.chunk(job);
-        let most = if self.is_apart(job) { 1 } else { copies };
-        let holds = |p: &usize| {
-            let on = |n: usize| (0..=most).rev().find(|&k| (0..2).all(|i| chunk[i] * k as u64 <= self.has[n][i]));
-            self.nodes_in(*p).into_iter().filter_map(on).sum::<usize>() >= copies
-        };
+        let holds = |p: &usize| self.hold(job, &self.nodes_in(*p));
         let choice = choice(&self.world.partitions, &self.world.jobs[job]);
         let alone: Vec<usize> = choice.iter().copied().filter(holds).collect();
         if alone.is_empty() { vec![choice[0]] } else { alone }
@@ -435,12 +430,8 @@ impl<'a> SlurmReferenceModel<'a> {
 
     /// The nodes on which the job is tried in a partition: its own, or those of all if none holds the job alone.
     fn tried_on(&self, job: usize, partition: usize) -> Vec<usize> {
-        let (chunk, copies) = self.chunk(job);
-        let most = if self.is_apart(job) { 1 } else { copies };
-        let on = |n: usize| (0..=most).rev().find(|&k| (0..2).all(|i| chunk[i] * k as u64 <= self.has[n][i]));
         let own = self.nodes_in(partition);
-        let holds = own.iter().filter_map(|&n| on(n)).sum::<usize>() >= copies;
-        if holds { own } else { self.nodes_of(job) }
+        if self.hold(job, &own) { own } else { self.nodes_of(job) }
     }
 
     fn main_pass(&mut self, t: u64, full: bool) {
@@ -484,7 +475,7 @@ impl<'a> SlurmReferenceModel<'a> {
                     }
                     continue;
                 }
-                let least_nodes = if self.is_apart(job) { self.chunk(job).1 } else { 1 };
+                let least_nodes = self.least_nodes(job);
                 let (tried, until) = (self.tried_on(job, p), t + self.length(job));
                 if available.iter().filter(|n| gone.contains(n) || tried.contains(n)).count() < least_nodes {
                     failed.push(p);

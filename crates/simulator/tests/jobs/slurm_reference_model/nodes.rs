@@ -27,6 +27,23 @@ impl SlurmReferenceModel<'_> {
         (j.nodes.is_some() || j.is_exclusive) && self.has_nodes(job)
     }
 
+    /// The smallest number of nodes on which the job is.
+    pub(super) fn least_nodes(&self, job: usize) -> usize {
+        let of_tasks = self.world.jobs[job].task_nodes.unwrap_or(1) as usize;
+        if self.is_apart(job) { self.chunk(job).1 } else { of_tasks }
+    }
+
+    /// Whether these nodes hold the job when they are empty.
+    pub(super) fn hold(&self, job: usize, nodes: &[usize]) -> bool {
+        let (chunk, copies) = self.chunk(job);
+        if self.world.jobs[job].task_nodes.is_some() {
+            return self.choose(job, nodes, &[], false).is_some();
+        }
+        let most = if self.is_apart(job) { 1 } else { copies };
+        let on = |n: &usize| (0..=most).rev().find(|&k| (0..2).all(|i| chunk[i] * k as u64 <= self.has[*n][i]));
+        nodes.iter().filter_map(on).sum::<usize>() >= copies
+    }
+
     /// Whether the job has whole nodes.
     pub(super) fn is_whole(&self, job: usize) -> bool {
         self.world.options.whole_nodes || (self.world.jobs[job].is_exclusive && self.has_nodes(job))
@@ -71,6 +88,16 @@ impl SlurmReferenceModel<'_> {
             return None;
         }
         let cpus = |n: usize| self.free(n, running)[0];
+        if let Some(wanted) = self.world.jobs[job].task_nodes {
+            // Chunks are counted beyond what the job needs, since Slurm compares nodes by all that is free.
+            let all = |n: usize| {
+                let free = self.free(n, running);
+                (1..).take_while(|k| (0..2).all(|i| chunk[i] * k <= free[i])).last().unwrap_or(0)
+            };
+            let mut avail: Vec<(usize, i64)> = able.iter().map(|&n| (n, (all(n) * chunk[0]) as i64)).collect();
+            let weight = |n: usize| (busy_first && !is_busy(n), self.weights[n]);
+            return self.choose_nodes((copies as i64, chunk[0] as i64, wanted as usize), is_whole, &mut avail, &weight);
+        }
         if self.world.options.least_loaded {
             let mut able = able;
             able.sort_by_key(|&n| (busy_first && !is_busy(n), self.weights[n], std::cmp::Reverse(cpus(n)), n));
@@ -113,6 +140,149 @@ impl SlurmReferenceModel<'_> {
             }
         }
         Some(on)
+    }
+
+    /// On which nodes Slurm puts tasks of so many processors each, on so many nodes (`choose_nodes` of select/cons_tres, line by line).
+    fn choose_nodes(
+        &self,
+        (tasks, of_task, wanted): (i64, i64, usize),
+        is_whole: bool,
+        avail: &mut [(usize, i64)],
+        weight: &dyn Fn(usize) -> (bool, u32),
+    ) -> Option<Vec<usize>> {
+        let mut map: Vec<bool> = vec![true; avail.len()];
+        let asked = (tasks * of_task, of_task, wanted as i64);
+        if avail.len() < wanted {
+            return None;
+        }
+        let mut found = self.eval_nodes(asked, is_whole, avail, &map, weight);
+        if found.is_none() && avail.len() <= wanted {
+            found = self.eval_nodes(asked, is_whole, avail, &map, weight);
+        } else if found.is_none() {
+            let most = avail.iter().map(|(_, cpus)| *cpus).max().unwrap();
+            let mut rem_nodes = avail.len();
+            for count in 1..most {
+                let mut nochange = true;
+                for i in 0..avail.len() {
+                    if map[i] && avail[i].1 <= count {
+                        nochange = false;
+                        map[i] = false;
+                        rem_nodes -= 1;
+                        if rem_nodes <= wanted {
+                            break;
+                        }
+                    }
+                }
+                if nochange && count != 1 {
+                    continue;
+                }
+                found = self.eval_nodes(asked, is_whole, avail, &map, weight);
+                if found.is_some() || rem_nodes <= wanted {
+                    break;
+                }
+            }
+        }
+        // `dist_tasks_compute_c_b`: a task on each node, then others in turn.
+        let mut used = found?;
+        used.sort_unstable();
+        let mut on: Vec<usize> = used.iter().map(|(n, _)| *n).collect();
+        while on.len() < tasks as usize {
+            let before = on.len();
+            for &(n, cpus) in &used {
+                let has = on.iter().filter(|other| **other == n).count() as i64;
+                if on.len() < tasks as usize && (has + 1) * of_task <= cpus {
+                    on.push(n);
+                }
+            }
+            assert!(on.len() > before);
+        }
+        Some(on)
+    }
+
+    /// `_eval_nodes`, and `_eval_nodes_lln` where the least loaded nodes are taken.
+    fn eval_nodes(
+        &self,
+        (mut rem_cpus, of_task, mut rem_nodes): (i64, i64, i64),
+        is_whole: bool,
+        avail: &mut [(usize, i64)],
+        map: &[bool],
+        weight: &dyn Fn(usize) -> (bool, u32),
+    ) -> Option<Vec<(usize, i64)>> {
+        let mut used = Vec::new();
+        let mut order: Vec<usize> = Vec::new();
+        if self.world.options.least_loaded {
+            order.extend((0..avail.len()).filter(|&i| map[i]));
+            order.sort_by_key(|&i| (weight(avail[i].0), std::cmp::Reverse(avail[i].1), i));
+            for i in order {
+                if rem_nodes == 0 {
+                    break;
+                }
+                let most = if is_whole { i64::MAX } else { (rem_cpus - (rem_nodes - 1)).max(of_task) };
+                avail[i].1 = avail[i].1.min(most);
+                used.push(avail[i]);
+                rem_cpus -= avail[i].1;
+                rem_nodes -= 1;
+            }
+            return (rem_cpus <= 0 && rem_nodes == 0).then_some(used);
+        }
+        let mut sets: Vec<Vec<usize>> = Vec::new();
+        for i in (0..avail.len()).filter(|&i| map[i]) {
+            match sets.last_mut().filter(|set| {
+                let last = avail[*set.last().unwrap()].0;
+                last + 1 == avail[i].0 && weight(last) == weight(avail[i].0)
+            }) {
+                Some(set) => set.push(i),
+                None => sets.push(vec![i]),
+            }
+        }
+        let cpus: Vec<i64> = sets.iter().map(|set| set.iter().map(|&i| avail[i].1).sum()).collect();
+        let mut is_taken = vec![false; sets.len()];
+        while rem_nodes > 0 {
+            let (mut best, mut best_sufficient): (Option<usize>, bool) = (None, false);
+            for s in 0..sets.len() {
+                if is_taken[s] {
+                    continue;
+                }
+                let sufficient = cpus[s] >= rem_cpus && sets[s].len() as i64 >= rem_nodes;
+                let of = |s: usize| weight(avail[sets[s][0]].0);
+                let new_best = match best {
+                    None => true,
+                    Some(b) if of(s) != of(b) => of(s) < of(b),
+                    Some(b) => {
+                        (sufficient && !best_sufficient)
+                            || (sufficient && cpus[s] < cpus[b])
+                            || (!sufficient && cpus[s] > cpus[b])
+                    }
+                };
+                if new_best {
+                    (best, best_sufficient) = (Some(s), sufficient);
+                }
+            }
+            let best = best?;
+            is_taken[best] = true;
+            let mut best_fit: Option<usize> = None;
+            if rem_nodes <= 1 {
+                for &i in &sets[best] {
+                    if avail[i].1 >= rem_cpus && best_fit.is_none_or(|b| avail[i].1 < avail[b].1) {
+                        best_fit = Some(i);
+                    }
+                }
+            }
+            for &i in &sets[best] {
+                if rem_nodes == 0 {
+                    break;
+                }
+                if best_fit.is_some_and(|b| b != i) || (rem_nodes == 1 && avail[i].1 < rem_cpus) {
+                    continue;
+                }
+                let most = if is_whole { i64::MAX } else { (rem_cpus - (rem_nodes - 1)).max(of_task) };
+                avail[i].1 = avail[i].1.min(most);
+                used.push(avail[i]);
+                rem_cpus -= avail[i].1;
+                rem_nodes -= 1;
+            }
+        }
+        (rem_cpus <= 0).then_some(used)
     }
 
     /// On which nodes of these runs Slurm puts so many chunks, each on a node of its own (`_eval_nodes` of select/cons_tres,

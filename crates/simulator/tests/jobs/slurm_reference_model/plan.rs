@@ -220,7 +220,7 @@ impl SlurmReferenceModel<'_> {
         is_tested: &mut bool,
     ) -> Option<(u64, Vec<usize>, bool)> {
         let length = self.length(job);
-        let at_least = if self.is_apart(job) { self.chunk(job).1 } else { 1 };
+        let at_least = self.least_nodes(job);
         let left = |i: usize, at: u64| {
             let holders = licences.iter().filter(|r| r.begin <= at && at < r.end);
             self.world.licences[i].saturating_sub(holders.map(|r| self.world.jobs[r.job].licences[i]).sum())

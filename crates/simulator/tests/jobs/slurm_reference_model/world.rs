@@ -77,6 +77,8 @@ pub(crate) struct SlurmJob {
     pub(crate) nodes: Option<u64>,
     /// Equal tasks, on any number of nodes.
     pub(crate) tasks: Option<u64>,
+    /// On how many nodes they are, if on a given number.
+    pub(crate) task_nodes: Option<u64>,
     /// Whether it asks for whole nodes.
     pub(crate) is_exclusive: bool,
     /// The QOS that it names.
@@ -101,6 +103,7 @@ impl SlurmJob {
             amounts,
             nodes: None,
             tasks: None,
+            task_nodes: None,
             is_exclusive: false,
             qos: None,
             licences: [0, 0],

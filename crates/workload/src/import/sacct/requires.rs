@@ -1,16 +1,16 @@
 //! What a job requires of nodes: features, and how it asked to lie on them.
 
-use evenhand_model::Requirements;
+use evenhand_model::{JobTasks, Requirements};
 
 use super::tasks::{self, Asked};
 use super::whole_nodes;
 
-/// Returns features and words for whole nodes, or for tasks that may be on any number of nodes, as
+/// Returns features and words for whole nodes, or for tasks that are not divided evenly among nodes, as
 /// [`Requirements`](evenhand_model::Requirements). Jobs with GPUs, which are asked for by node, have no such tasks.
 pub(in crate::import) fn with_layout(features: Option<String>, asked: Asked<'_>, has_gpus: bool) -> Option<String> {
     let word = match asked.command.is_some_and(whole_nodes::are_asked_for) {
         true => Some(Requirements::WHOLE_MACHINES.to_string()),
-        false => tasks::processors_of_each(asked).filter(|_| !has_gpus).map(Requirements::tasks_of),
+        false => tasks::of_job(asked).filter(|_| !has_gpus).map(JobTasks::word),
     };
     let words: Vec<String> = features.into_iter().filter(|words| !words.is_empty()).chain(word).collect();
     (!words.is_empty()).then(|| words.join(","))
