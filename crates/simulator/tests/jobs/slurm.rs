@@ -463,7 +463,7 @@ fn with_jobs_that_fit(mut world: SlurmWorld) -> SlurmWorld {
         let is_in = |g: &&NodeGroup, p: usize| world.partitions[p].properties.iter().all(|p| g.properties.contains(p));
         let chunks = |g: &NodeGroup| (0..2).map(|i| g.has[i] * nodes / job.amounts[i].max(1)).min().unwrap();
         let able = world.groups.iter().filter(|g| choice.iter().any(|&p| is_in(g, p)));
-        let mut on_each: Vec<u64> = able.flat_map(|g| vec![chunks(g); g.count as usize]).filter(|n| *n > 0).collect();
+        let mut on_each: Vec<u64> = able.flat_map(|g| vec![chunks(g); g.count]).filter(|n| *n > 0).collect();
         on_each.sort_by_key(|chunks| std::cmp::Reverse(*chunks));
         let most = job.task_nodes.map_or(on_each.len(), |nodes| nodes as usize);
         if on_each.len() < most || on_each[..most].iter().sum::<u64>() < nodes {

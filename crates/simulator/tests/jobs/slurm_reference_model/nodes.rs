@@ -248,11 +248,9 @@ impl SlurmReferenceModel<'_> {
                 let new_best = match best {
                     None => true,
                     Some(b) if of(s) != of(b) => of(s) < of(b),
-                    Some(b) => {
-                        (sufficient && !best_sufficient)
-                            || (sufficient && cpus[s] < cpus[b])
-                            || (!sufficient && cpus[s] > cpus[b])
-                    }
+                    Some(_) if sufficient && !best_sufficient => true,
+                    Some(b) if sufficient => cpus[s] < cpus[b],
+                    Some(b) => cpus[s] > cpus[b],
                 };
                 if new_best {
                     (best, best_sufficient) = (Some(s), sufficient);
