@@ -45,6 +45,7 @@ mod quantity;
 pub mod random;
 mod resource;
 mod resource_quantity;
+pub mod size_units;
 mod time;
 mod weights;
 mod workload;

@@ -2,6 +2,7 @@
 
 use dashu_int::IBig;
 
+use crate::size_units::power_of_1024;
 use crate::{Quantity, QuantityError, Rational};
 
 /// A quantity of a resource as written: a number in the workload's own unit, or a size in bytes.
@@ -40,24 +41,11 @@ impl ResourceQuantity {
     /// Converts to a workload's own unit. A size is converted to units of bytes (`B`, `KB`, `MiB`, …: steps of 1024, as
     /// in job logs). If `unit` is not one of these, the size counts bytes.
     pub fn in_unit(&self, unit: &str) -> Rational {
-        match bytes_in(unit).filter(|_| self.is_bytes) {
-            Some(bytes) => &self.exact / bytes,
+        match power_of_1024(unit).filter(|_| self.is_bytes) {
+            Some(power) => &self.exact / Rational::from(IBig::ONE << (10 * power as usize)),
             None => self.exact.clone(),
         }
     }
-}
-
-/// The bytes in a unit of memory, in the notation of job logs.
-fn bytes_in(unit: &str) -> Option<Rational> {
-    let power = match unit {
-        "B" | "bytes" => 0,
-        "KB" | "kB" | "KiB" => 10,
-        "MB" | "MiB" => 20,
-        "GB" | "GiB" => 30,
-        "TB" | "TiB" => 40,
-        _ => return None,
-    };
-    Some(Rational::from(IBig::ONE << power))
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Formats numbers, durations and shares as text. `assets/study_page.js` formats the same numbers when the
 //! reader chooses another run; the browser test compares the two.
 
+use evenhand_model::size_units;
+
 /// Separates groups of three digits: a narrow no-break space.
 const SEPARATOR: char = '\u{202f}';
 /// Separates a number from its unit: a no-break space.
@@ -146,24 +148,9 @@ pub(crate) fn amount(number: f64) -> String {
 }
 
 /// Returns the largest unit of size of which `amount`, which is in `unit`, is at least one: its size in `unit` and its
-/// name. Units of size are powers of 1024, as in every importable format; other units stay.
+/// name. Other units stay.
 pub(crate) fn size_unit(unit: &str, amount: f64) -> (f64, &str) {
-    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    let power = match unit {
-        "B" => 0,
-        "KB" | "kB" | "KiB" => 1,
-        "MB" | "MiB" => 2,
-        "GB" | "GiB" => 3,
-        "TB" | "TiB" => 4,
-        unit => return (1.0, unit),
-    };
-    let mut size = 1.0;
-    let mut at = power;
-    while amount.abs() / size >= 1024.0 && at + 1 < UNITS.len() {
-        size *= 1024.0;
-        at += 1;
-    }
-    (size, UNITS[at])
+    size_units::largest(amount, unit).unwrap_or((1.0, unit))
 }
 
 #[cfg(test)]

@@ -1,35 +1,16 @@
 //! Durations and amounts as people write them: `41.7 min`, `2.1 h`, `603 GB`.
 
 pub(crate) use evenhand_model::duration_text::duration;
+use evenhand_model::size_units;
 
 use super::numbers::rounded;
 
-/// Formats an amount with its unit; a size in the largest unit that gives at least 1, of the same kind: binary for `B`,
-/// `KiB` and so on, decimal for `KB` and so on.
+/// Formats an amount with its unit; a size in the largest binary unit that gives at least 1, since a KB of a job log is 1024 bytes.
 pub(crate) fn amount(value: f64, unit: &str) -> String {
-    match size_unit(value, unit) {
-        Some((unit, size)) => format!("{} {unit}", three_digits(value / size)),
+    match size_units::largest(value, unit) {
+        Some((size, unit)) => format!("{} {unit}", three_digits(value / size)),
         None => format!("{} {unit}", rounded(value)).trim_end().to_string(),
     }
-}
-
-/// Returns the largest unit of size that gives at least 1 for an amount, and how many of the amount's own `unit` it has.
-/// `None` if the amount is no size.
-pub(crate) fn size_unit(value: f64, unit: &str) -> Option<(&'static str, f64)> {
-    const BINARY: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    const DECIMAL: [&str; 6] = ["", "KB", "MB", "GB", "TB", "PB"];
-    let place = |names: &[&str; 6]| names.iter().position(|name| !unit.is_empty() && *name == unit);
-    let (names, mut at, step) = match (place(&BINARY), place(&DECIMAL)) {
-        (Some(from), _) => (BINARY, from, 1024.0),
-        (None, Some(from)) => (DECIMAL, from, 1000.0),
-        (None, None) => return None,
-    };
-    let mut size = 1.0;
-    while value.abs() / size >= step && at + 1 < names.len() {
-        size *= step;
-        at += 1;
-    }
-    Some((names[at], size))
 }
 
 fn three_digits(value: f64) -> String {
@@ -45,8 +26,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_keep_their_kind_of_unit() {
-        assert_eq!(amount(12_210_085.0, "KB"), "12.2 GB");
+    fn sizes_are_in_binary_units() {
+        assert_eq!(amount(12_210_085.0, "KB"), "11.6 GiB");
         assert_eq!(amount(2_147_483_648.0, "B"), "2.00 GiB");
         assert_eq!(amount(6.0, "processors"), "6.0 processors");
         assert_eq!(amount(1.5, ""), "1.5");

@@ -1,11 +1,11 @@
 //! The description of a workload as text.
 
 use evenhand_model::calendar::date_and_time;
-use evenhand_model::counted;
+use evenhand_model::{counted, size_units};
 use evenhand_workload::describe::{Concentration, Description, Distribution};
 
 use crate::output::fold_lines::COLUMNS;
-use crate::output::human_units::{self, size_unit};
+use crate::output::human_units;
 use crate::output::numbers::{four_digits, percent};
 use crate::output::table::Table;
 
@@ -65,7 +65,7 @@ pub(super) fn description_table(d: &Description, in_seconds: bool) -> String {
 
 /// Formats a demand: a size in a unit that suits it, anything else as a number.
 fn demand(amount: f64, unit: &str) -> String {
-    if amount != 0.0 && size_unit(amount, unit).is_some() {
+    if amount != 0.0 && size_units::power_of_1024(unit).is_some() {
         human_units::amount(amount, unit)
     } else {
         four_digits(amount)
@@ -106,8 +106,8 @@ fn distributions(d: &Description, time: impl Fn(f64) -> String) -> String {
     row("tasks per burst".into(), &d.bursts.tasks, &four_digits);
     for r in &d.resources {
         // One unit a row, so that its numbers can be compared.
-        match size_unit(r.demand.mean, &r.unit) {
-            Some((unit, size)) => {
+        match size_units::largest(r.demand.mean, &r.unit) {
+            Some((size, unit)) => {
                 row(format!("{} demand, {unit}", r.name), &r.demand, &|amount| four_digits(amount / size));
             }
             None => row(format!("{} demand", r.name), &r.demand, &four_digits),

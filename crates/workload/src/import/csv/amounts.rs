@@ -1,5 +1,6 @@
 //! What a row of a table holds and requests of each resource.
 
+use evenhand_model::size_units::power_of_1024;
 use evenhand_model::{Amount, Quantity, Resource};
 
 use super::presets::Notation;
@@ -90,22 +91,9 @@ fn quantity(text: &[u8], unit: &str) -> Option<Decimal> {
     let last = text.last().filter(|b| b.is_ascii_alphabetic())?;
     let text = str::from_utf8(text).ok()?;
     let nano = Quantity::parse(text).ok()?.nano()?;
-    let shift = match unit {
-        "KiB" | "Ki" => 10,
-        "MiB" | "Mi" => 20,
-        "GiB" | "Gi" => 30,
-        "TiB" | "Ti" => 40,
-        _ => 0,
-    };
-    let tens: u128 = match unit {
-        "KB" | "kB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "TB" => 1_000_000_000_000,
-        _ => 1,
-    };
+    let shift = 10 * power_of_1024(unit).unwrap_or(0);
     // Thousandths are of the unit itself.
-    let divisor = if *last == b'm' { 1 } else { tens << shift };
+    let divisor = if *last == b'm' { 1 } else { 1u128 << shift };
     Some(Decimal { nano: (nano + divisor / 2) / divisor, rounded: !nano.is_multiple_of(divisor) })
 }
 
@@ -119,7 +107,8 @@ mod tests {
         assert_eq!(nano("500m", ""), Some(NANO / 2));
         assert_eq!(nano("64Gi", "GiB"), Some(64 * NANO));
         assert_eq!(nano("64Gi", "B"), Some(NANO << 36));
-        assert_eq!(nano("1500M", "GB"), Some(3 * NANO / 2));
+        assert_eq!(nano("1536Mi", "GB"), Some(3 * NANO / 2));
+        assert_eq!(nano("64Gi", "KB"), Some(NANO << 26));
         assert_eq!((nano("64", "GiB"), nano("64Xi", ""), nano("-1Gi", "")), (None, None, None));
     }
 }
