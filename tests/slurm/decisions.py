@@ -113,7 +113,12 @@ class Rules:
         if not job.tasks:
             return {n: self.held(job, n) for n in nodes}
         if job.has_nodes:
-            return self.choose_nodes(job, nodes, free) or {n: job.processors // job.nodes for n in nodes}
+            # The nodes among which they were chosen are not known: those of the partition, or else only these.
+            for among in (self.cluster.partitions[job.partition], nodes):
+                found = self.choose_nodes(job, among, free)
+                if found and set(found) == set(nodes):
+                    return found
+            return {n: job.processors // job.nodes for n in nodes}
         of_task, left, found = job.processors // job.tasks, job.tasks, {}
         # In the order in which nodes are chosen; as they come if these would not suffice by what is known.
         for n in self.order_for_tasks(job, nodes, free) or nodes:

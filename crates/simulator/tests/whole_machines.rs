@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use evenhand_model::{
-    Cluster, MachineGroup, NO_TIME, Rational, Resource, ResourceQuantity, Span, Task, Time, Weights, Workload,
-    WorkloadBuilder,
+    Cluster, Detail, Details, MachineGroup, NO_TIME, Rational, Resource, ResourceQuantity, Span, Task, Time, Weights,
+    Workload, WorkloadBuilder,
 };
 use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{
@@ -223,5 +223,45 @@ proptest! {
                 prop_assert!((found.unwrap() - expected.unwrap()).abs() < 1e-9, "{:?} {:?}", found, expected);
             }
         }
+    }
+}
+
+/// The starts under `drf` of jobs of two users, whose number is given with each, on machines that each has as a whole.
+fn starts_under_drf(jobs: &[(usize, Job)], kinds: &[Kind], requires: Option<&str>) -> Vec<u64> {
+    let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
+    for (user, (submit, run, amounts)) in jobs {
+        builder.push(&Task {
+            submit: Time::from_secs(*submit),
+            duration: Span::from_secs(*run),
+            user: ["a", "b"][*user],
+            amounts: &amounts.map(|a| u128::from(a * S)),
+            details: Details::from_fn(|detail| requires.filter(|_| detail == Detail::Requires)),
+            ..Task::default()
+        });
+    }
+    let w = builder.finish().unwrap();
+    let layout = if requires.is_some() { Layout::Auto } else { Layout::Whole };
+    let site = site(kinds, layout, &w);
+    let prepared = Jobs::new(&w, &site, layout);
+    let weights = Weights::equal(w.users().len());
+    let mut policy = Registry::built_in().build("drf", &PolicyContext::new(site.total(), &weights)).unwrap();
+    let options = JobOptions { backfill: Backfill::None, ..JobOptions::default() };
+    let tasks = UserTasks::new(&w);
+    simulate_jobs(&w, &tasks, &site, &prepared, policy.as_mut(), options, &Progress::default()).unwrap().starts
+}
+
+#[test]
+fn policies_count_whole_machines_as_held() {
+    // Each user has a machine: the next one goes to the job that stands first in the log, though its user asked for more.
+    let jobs = [
+        (0, (0, 1000, [1, 0])),
+        (1, (0, 1000, [2, 0])),
+        (0, (0, 10, [4, 0])),
+        (1, (1, 10, [4, 0])),
+        (0, (2, 10, [4, 0])),
+    ];
+    for requires in [None, Some("#excl")] {
+        let starts = starts_under_drf(&jobs, &[(3, [4, 8])], requires);
+        assert_eq!(starts, [0, 0, 0, 10 * S, 20 * S], "{requires:?}");
     }
 }

@@ -7,6 +7,7 @@ use evenhand_policies::{Job, Policy};
 
 use super::job_limits::HeldOfLimits;
 use super::kind::Kind;
+use super::layout::LayoutRule;
 use super::machine_state::{MachineState, Running};
 use super::pending_jobs::{NO_ROW, PendingJobs};
 use super::placements::Placements;
@@ -222,16 +223,18 @@ impl<'a> Engine<'a> {
         self.jobs.pending_job(self.workload, self.submission_times.of(row), row)
     }
 
-    /// A job as a policy sees it from its start on.
-    fn running_job(&self, job: &Running) -> Job<'a> {
+    /// A job as a policy sees it from its start on: it holds all that its machines have if it has them as a whole.
+    fn running_job<'j>(&'j self, job: &'j Running) -> Job<'j> {
+        let pending = self.pending_job(job.row);
         Job {
+            demand: job.whole.as_deref().unwrap_or(pending.demand),
             requested: match self.options.backfill {
                 Backfill::Planned(_) => self.requested_of(&self.jobs.kinds[job.kind as usize], &job.held, job.row),
                 _ => Span::from_nanos(job.expected - job.start),
             },
             started: Time::from_nanos(job.start),
             rate: self.machines.site.rate(&self.jobs.kinds[job.kind as usize], &job.held),
-            ..self.pending_job(job.row)
+            ..pending
         }
     }
 
@@ -431,13 +434,15 @@ impl<'a> Engine<'a> {
         self.placed.extend(held.last.map(|machine| Assignment { row, machine, chunks: 1, size: 1 }));
         let of_sizes = held.of_sizes.iter();
         self.placed.extend(of_sizes.map(|&(size, machine, chunks)| Assignment { row, machine, chunks, size }));
-        let job =
-            Running { row, kind, start: now.nanos(), finish: finish.nanos(), expected, held, in_reservation: false };
+        let has_whole = matches!(self.jobs.kinds[kind as usize].rule, LayoutRule::Whole | LayoutRule::Exclusive);
+        let whole = has_whole.then(|| self.machines.site.all_on(&held));
+        let (start, finish) = (now.nanos(), finish.nanos());
+        let job = Running { row, kind, start, finish, expected, held, whole, in_reservation: false };
         policy.started(now, &self.running_job(&job));
         let slot = self.machines.start(job, beside);
-        self.events.push(finish, slot);
-        self.starts[at] = now.nanos();
-        self.finishes[at] = finish.nanos();
+        self.events.push(Time::from_nanos(finish), slot);
+        self.starts[at] = start;
+        self.finishes[at] = finish;
         self.pending.take(row);
         self.done += 1;
         self.limits.add(row);

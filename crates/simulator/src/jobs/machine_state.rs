@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use evenhand_model::Amount;
+
 use super::free_machines::{FreeMachines, Limit};
 use super::head_reservation::{HeadReservation, RunningJobs};
 use super::kind::{Kind, fits};
@@ -19,6 +21,8 @@ pub(crate) struct Running {
     /// When it must have finished by its estimate.
     pub(crate) expected: u64,
     pub(crate) held: Placements,
+    /// What its machines have, of each resource, if it has them as a whole.
+    pub(crate) whole: Option<Box<[Amount]>>,
     /// Whether the head's reservation rests on it.
     pub(crate) in_reservation: bool,
 }

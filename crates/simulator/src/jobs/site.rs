@@ -1,8 +1,8 @@
 //! Machines and queue limits of a site, in a workload's units.
 
 use evenhand_model::{
-    Capacity, CapacityError, Closure, Cluster, ClusterError, Licence, MachineNames, PreemptMode, QualityOfService,
-    Queue, Rational, Resource, SiteTime, Span, UBig, to_f64, whole_steps,
+    Amount, Capacity, CapacityError, Closure, Cluster, ClusterError, Licence, MachineNames, PreemptMode,
+    QualityOfService, Queue, Rational, Resource, SiteTime, Span, UBig, to_f64, whole_steps,
 };
 use thiserror::Error;
 
@@ -372,6 +372,17 @@ impl Site {
     pub(crate) fn whole_machine(&self, group: u16) -> &[u64] {
         let group = usize::from(group);
         self.whole.get(group).unwrap_or(&self.groups[group].has)
+    }
+
+    /// Returns all that the machines of a job have, of each resource.
+    pub(crate) fn all_on(&self, held: &Placements) -> Box<[Amount]> {
+        let resources = self.whole_machine(0).len();
+        let mut all = vec![0; resources];
+        for machine in held.machines() {
+            let has = self.whole_machine(self.group_of(machine) as u16);
+            all.iter_mut().zip(has).for_each(|(sum, amount)| *sum += amount);
+        }
+        all.into_iter().map(Amount).collect()
     }
 
     /// Returns the total capacity, which policies divide by.

@@ -367,9 +367,13 @@ impl<'a> ReferenceModel<'a> {
         }
         let has = |machine: usize, r: usize| self.world.machines[self.group[machine]].has[r];
         let total = |r: usize| u128::from((0..self.has.len()).map(|machine| has(machine, r)).sum::<u64>());
+        let of_job = |x: &Runs, r: usize| match self.only[x.job] {
+            Some(_) => x.on.iter().map(|&machine| has(machine, r)).sum(),
+            None => self.world.jobs[x.job].amounts[r],
+        };
         let held = |r: usize| -> u128 {
             let own = self.running.iter().filter(|x| self.world.jobs[x.job].user == job.user);
-            own.map(|x| u128::from(self.world.jobs[x.job].amounts[r])).sum()
+            own.map(|x| u128::from(of_job(x, r))).sum()
         };
         // Shares over a common denominator.
         (held(0) * total(1)).max(held(1) * total(0))

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use evenhand_model::{Amount, PreemptMode, Span, Time};
+use evenhand_model::{PreemptMode, Span, Time};
 use evenhand_policies::{Job, Policy};
 
 use super::super::Assignment;
@@ -122,8 +122,8 @@ impl<'a> Engine<'a> {
         self.nodes.give(self.kind(job.row), &job.held);
     }
 
-    /// A running job as policies are notified of it. Priorities charge a job of whole nodes for these, but for their memory
-    /// (sbatch(1), `--exclusive`): that is what AllocTRES has, of which Slurm computes its billing.
+    /// A running job as policies are notified of it. One that has whole nodes holds all that these have. Priorities do not charge it for
+    /// their memory (sbatch(1), `--exclusive`): AllocTRES, of which Slurm computes its billing, has what it requested.
     fn charged_job(&self, job: &Running) -> ChargedJob<'a> {
         let of = Job {
             requested: Span::from_nanos(self.planned_length(job.row)),
@@ -131,19 +131,15 @@ impl<'a> Engine<'a> {
             rate: self.nodes.site.rate(self.kind(job.row), &job.held),
             ..self.jobs.pending_job(self.workload, self.submission_times.of(job.row), job.row)
         };
-        if !self.nodes.is_whole(self.kind(job.row)) || !matches!(self.order, Order::Priorities(_)) {
+        if !self.nodes.is_whole(self.kind(job.row)) {
             return ChargedJob { job: of, amounts: None };
         }
-        let site = self.nodes.site;
-        let of_nodes = |resource: usize| {
-            let has = |(node, _): (u32, u32)| site.groups[site.group_of(node)].has[resource];
-            Amount(job.held.iter().map(has).sum())
-        };
-        let amount = |(resource, asked): (usize, &Amount)| match self.workload.resources()[resource].name.as_str() {
-            "mem" => *asked,
-            _ => of_nodes(resource),
-        };
-        ChargedJob { job: of, amounts: Some(of.demand.iter().enumerate().map(amount).collect()) }
+        let mut amounts = self.nodes.site.all_on(&job.held);
+        let memory = self.workload.resources().iter().position(|resource| resource.name == "mem");
+        if let Some(memory) = memory.filter(|_| matches!(self.order, Order::Priorities(_))) {
+            amounts[memory] = of.demand[memory];
+        }
+        ChargedJob { job: of, amounts: Some(amounts) }
     }
 
     pub(super) fn count_use(&mut self, job: &Running, until: u64) {

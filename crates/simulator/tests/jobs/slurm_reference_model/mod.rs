@@ -142,7 +142,7 @@ impl<'a> SlurmReferenceModel<'a> {
         let completing = secs(o.completing);
         let ends = self.running.iter().any(|r| !r.ended && r.finish == t);
         for at in 0..self.running.len() {
-            let cpus = self.charged_cpus(&self.running[at]);
+            let cpus = self.held_by(&self.running[at])[0];
             let r = &mut self.running[at];
             if !r.ended && r.finish == t {
                 r.ended = true;
@@ -189,7 +189,7 @@ impl<'a> SlurmReferenceModel<'a> {
             self.held = (0..16).map(|user| self.cpus_held(user)).collect();
             for r in self.running.iter().filter(|r| !r.ended && r.suspended.is_none()) {
                 let user = self.world.jobs[r.job].user;
-                self.charged[user] += self.charged_cpus(r) * (t - r.since.max(self.last_priorities));
+                self.charged[user] += self.held_by(r)[0] * (t - r.since.max(self.last_priorities));
             }
             self.last_priorities = t;
             self.used.clone_from(&self.charged);
@@ -240,15 +240,13 @@ impl<'a> SlurmReferenceModel<'a> {
 
     fn cpus_held(&self, user: usize) -> u64 {
         let runs = self.running.iter().filter(|r| !r.ended && r.suspended.is_none());
-        runs.filter(|r| self.world.jobs[r.job].user == user).map(|r| self.charged_cpus(r)).sum()
+        runs.filter(|r| self.world.jobs[r.job].user == user).map(|r| self.held_by(r)[0]).sum()
     }
 
-    /// The CPUs for which a running job is charged: its own, or those of its whole nodes.
-    fn charged_cpus(&self, r: &Runs) -> u64 {
-        match self.is_whole(r.job) {
-            true => (0..self.has.len()).filter(|n| r.on.contains(n)).map(|n| self.has[n][0]).sum(),
-            false => self.world.jobs[r.job].amounts[0],
-        }
+    /// What a running job holds: what it asked for, or all of its whole nodes.
+    fn held_by(&self, r: &Runs) -> [u64; 2] {
+        let of_nodes = |i: usize| (0..self.has.len()).filter(|n| r.on.contains(n)).map(|n| self.has[n][i]).sum();
+        if self.is_whole(r.job) { [0, 1].map(of_nodes) } else { self.world.jobs[r.job].amounts }
     }
 
     fn priority_of(&self, t: u64, job: usize) -> u32 {

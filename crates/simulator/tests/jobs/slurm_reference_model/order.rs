@@ -39,9 +39,8 @@ impl SlurmReferenceModel<'_> {
                         .running
                         .iter()
                         .filter(|x| !x.ended && x.suspended.is_none())
-                        .map(|x| &jobs[x.job])
-                        .filter(|j| j.user == user);
-                    mine.map(|j| j.amounts[r]).sum::<u64>() * total(1 - r)
+                        .filter(|x| jobs[x.job].user == user);
+                    mine.map(|x| self.held_by(x)[r]).sum::<u64>() * total(1 - r)
                 };
                 let is_fifo = self.world.order == OrderBy::Fifo;
                 let dominant = |user: usize| if is_fifo { 0 } else { share(user, 0).max(share(user, 1)) };

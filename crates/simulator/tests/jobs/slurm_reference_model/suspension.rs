@@ -121,7 +121,7 @@ impl SlurmReferenceModel<'_> {
     }
 
     fn stop(&mut self, t: u64, at: usize) {
-        let cpus = self.charged_cpus(&self.running[at]);
+        let cpus = self.held_by(&self.running[at])[0];
         let r = &mut self.running[at];
         (r.suspended, r.finish) = (Some(t), NEVER);
         let (job, since) = (r.job, r.since);
