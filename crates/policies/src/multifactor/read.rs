@@ -51,9 +51,18 @@ const LARGEST_PARTITION: u32 = 65_533;
 pub(crate) struct MultifactorSection {
     pub(crate) settings: Settings,
     pub(crate) billing: JobBilling,
-    /// Partitions that are no queue of the workload.
-    pub(crate) unknown: Vec<String>,
+    pub(crate) unknown: Unknown,
 }
+
+/// What the settings name and the workload does not have: it is without effect.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unknown {
+    queues: Vec<String>,
+    resources: Vec<String>,
+}
+
+/// Resources that a site may weight though a workload has none of them, such as a log of processors alone.
+const RESOURCES_OF_SITES: [&str; 3] = ["cpu", "mem", "gpu"];
 
 impl ReadSettings for MultifactorSection {
     const KEYS: &'static [SettingKey] = &[
@@ -147,10 +156,9 @@ impl ReadSettings for MultifactorSection {
     }
 
     fn notes(&self) -> Vec<String> {
-        match self.unknown.as_slice() {
-            [] => Vec::new(),
-            unknown => vec![format!("no queue of the workload: {}", unknown.join(", "))],
-        }
+        let kinds = [("queue", &self.unknown.queues), ("resource", &self.unknown.resources)];
+        let named = kinds.into_iter().filter(|(_, names)| !names.is_empty());
+        named.map(|(kind, names)| format!("no {kind} of the workload: {}", names.join(", "))).collect()
     }
 }
 
@@ -211,7 +219,8 @@ fn over(
     mut settings: Settings,
     root: &Section<'_>,
     context: &PolicyContext<'_>,
-) -> Result<(Settings, Vec<String>), DocumentError> {
+) -> Result<(Settings, Unknown), DocumentError> {
+    let mut unknown = Unknown::default();
     if let Some(age) = root.get("max_age") {
         settings.max_age = Span::parse(age.written()?).map_err(|e| age.error(e.to_string()))?;
     }
@@ -263,16 +272,20 @@ fn over(
     weights.tres.resize(resources.len(), Rational::ZERO);
     if let Some(table) = root.get("tres") {
         for (key, weight) in table.with_label("[tres]").table()?.entries() {
+            let weight = weight.with_label(format!("weight of {}", key.name())).exact()?;
             let Some(r) = resources.iter().position(|r| r.name == key.name()) else {
+                if RESOURCES_OF_SITES.contains(&key.name()) {
+                    unknown.resources.push(key.name().to_string());
+                    continue;
+                }
                 let names = || resources.iter().map(|r| r.name.as_str());
                 let (known, hint) = (names().collect::<Vec<_>>().join(", "), did_you_mean(key.name(), names()));
                 let found = key.name();
                 return Err(key.error(format!("found {found:?}, expected one of the resources {known}{hint}")));
             };
-            weights.tres[r] = weight.with_label(format!("weight of {}", key.name())).exact()?;
+            weights.tres[r] = weight;
         }
     }
-    let mut unknown = Vec::new();
     settings.partitions.resize(context.queues.len(), 1);
     if let Some(table) = root.get("partitions") {
         let mut factors = HashMap::new();
@@ -281,7 +294,7 @@ fn over(
             // It is a partition of the site, whether or not a job of the workload is in it.
             settings.highest_partition = settings.highest_partition.max(factor);
             if !context.queues.iter().any(|queue| names(queue, key.name())) {
-                unknown.push(key.name().to_string());
+                unknown.queues.push(key.name().to_string());
             }
             factors.insert(key.name().to_string(), factor);
         }
@@ -321,7 +334,7 @@ mod tests {
     use evenhand_documents::{Document, Format};
     use evenhand_model::{Capacity, Weights};
 
-    fn read_on(site: Option<&SiteConfiguration>, text: Option<&str>) -> Result<(Settings, Vec<String>), String> {
+    fn read_on(site: Option<&SiteConfiguration>, text: Option<&str>) -> Result<(Settings, Unknown), String> {
         let resources = ["cpu", "mem"].map(|r| Resource::new(r, ""));
         let queues = ["long", "short"].map(String::from);
         let qos = ["normal", "unknown"].map(String::from);
@@ -340,7 +353,7 @@ mod tests {
         section.map(|found| (found.settings, found.unknown)).map_err(|e| place(e.to_string()))
     }
 
-    fn read(text: &str) -> Result<(Settings, Vec<String>), String> {
+    fn read(text: &str) -> Result<(Settings, Unknown), String> {
         read_on(None, Some(text))
     }
 
@@ -375,7 +388,7 @@ mod tests {
         assert_eq!(settings.damping, Rational::from(3));
         assert_eq!((&settings.partitions[..], settings.highest_partition), (&[1, 10][..], 40));
         assert_eq!((w.qos, &settings.qos[..], settings.highest_qos, settings.nodes), (300, &[5, 0][..], 20, 64));
-        assert!(unknown.is_empty());
+        assert_eq!(unknown, Unknown::default());
         let (settings, _) = read_on(Some(&site), Some("fairshare = \"fair-tree\"\n[weights]\nage = 7\n")).unwrap();
         assert_eq!((settings.weights.age, settings.weights.fairshare), (7, 20_000));
         assert_eq!(settings.fairshare, Fairshare::FairTree);
@@ -399,7 +412,7 @@ mod tests {
         assert_eq!(settings.partitions, [1, 1]);
         let same = Settings { partitions: vec![], qos: vec![], ..settings };
         let same = Settings { weights: Default::default(), ..same };
-        assert_eq!((same, unknown), (Settings::unset(), vec![]));
+        assert_eq!((same, unknown), (Settings::unset(), Unknown::default()));
     }
 
     #[test]
@@ -419,7 +432,10 @@ mod tests {
         assert!(settings.favor_small && settings.small_relative_to_time);
         assert_eq!((settings.partitions, settings.highest_partition), (vec![1, 10], 40));
         assert_eq!((settings.weights.qos, settings.qos, settings.highest_qos, settings.nodes), (5, vec![3, 0], 9, 7));
-        assert_eq!(unknown, ["night"]);
+        assert_eq!(unknown.queues, ["night"]);
+        // A site with GPUs, and a log of jobs without.
+        let (settings, unknown) = read("[tres]\ncpu = 5\ngpu = 7\n").unwrap();
+        assert_eq!((settings.weights.tres[0].clone(), unknown.resources), (Rational::from(5), vec!["gpu".to_string()]));
     }
 
     #[test]
@@ -453,7 +469,10 @@ mod tests {
             "{error}"
         );
         assert!(wrong("[weights]\nsize = 5\n").starts_with(":2:1: unknown field \"size\""));
-        assert!(wrong("[tres]\ngpu = 5\n").starts_with(":2:1: found \"gpu\", expected one of the resources cpu, mem"));
+        assert!(
+            wrong("[tres]\nfpga = 5\n").starts_with(":2:1: found \"fpga\", expected one of the resources cpu, mem")
+        );
+        assert!(wrong("[tres]\ngpu = \"x\"\n").contains("weight of gpu"));
         assert!(wrong("[tres]\ncpu = \"x\"\n").starts_with(":2:7: weight of cpu: "));
         assert!(wrong("[partitions]\nlong = 65534\n").starts_with(":2:8: factor of \"long\": "));
         assert!(wrong("weights = 3\n").starts_with(":1:11: "));
