@@ -311,7 +311,7 @@ fn properties(table: &Table<'_>) -> Result<Vec<String>, DocumentError> {
     node.list()?.map(|p| Ok(p.text()?.to_string())).collect()
 }
 
-fn quantity(node: &Node<'_>) -> Result<ResourceQuantity, DocumentError> {
+pub(crate) fn quantity(node: &Node<'_>) -> Result<ResourceQuantity, DocumentError> {
     match ResourceQuantity::parse(node.written()?) {
         Ok(quantity) => Ok(quantity),
         // With the error of other numbers, except that those do not accept a size in bytes.

@@ -6,7 +6,9 @@ use std::path::Path;
 use evenhand_documents::{Document, DocumentError, Format, Source, positive};
 use evenhand_model::{Quantity, Rational, Resource, Weights};
 
-/// Reads a pool: `[pool]`, then a capacity a resource, in the workload's own units.
+use crate::cluster_file::quantity;
+
+/// Reads a pool: `[pool]`, then a capacity a resource, in the workload's own units or as a size in bytes.
 ///
 /// ```toml
 /// [pool]
@@ -34,7 +36,12 @@ pub fn read_pool(path: &Path, resources: &[Resource]) -> Result<(Vec<Rational>, 
         .iter()
         .map(|r| {
             let capacity = pool.required(&r.name, &expected)?.with_label(format!("capacity of {}", r.name));
-            Ok(capacity.positive()?.exact().clone())
+            let quantity = quantity(&capacity)?;
+            // With the error of other numbers.
+            if quantity.exact.is_zero() {
+                capacity.positive()?;
+            }
+            Ok(quantity.in_unit(&r.unit))
         })
         .collect::<Result<_, DocumentError>>()?;
     let names = pool.entries().map(|(key, _)| key.name());
@@ -165,6 +172,9 @@ mod tests {
         let (units, unknown) = pool("[pool]\ncpu = 0.1\nmem = \"1Ki\"\ngpu = 4\n[[machines]]\ncount = 3\n").unwrap();
         assert_eq!((to_f64(&units[0]), to_f64(&units[1]), unknown), (0.1, 1024.0, vec!["gpu".to_string()]));
         assert_eq!(units[0].to_string(), "1/10");
+        let (_dir, path) = write("c.toml", "[pool]\nmem = \"1TiB\"\n");
+        let (units, _) = read_pool(&path, &[Resource::new("mem", "KB")]).unwrap();
+        assert_eq!(units[0], Rational::from(1u64 << 30));
         assert!(pool("cpu = 1").unwrap_err().starts_with(":1:1: no [pool] table"));
         assert!(pool("[pool]\ncpu = 1").unwrap_err().starts_with(":1:1: [pool]: found no mem"));
         assert!(pool("[pool]\ncpu = 1\nmem = 0").unwrap_err().starts_with(":3:7: capacity of mem: found \"0\""));
