@@ -31,6 +31,8 @@ const NO_LIMITS: [&str; 13] = [
 ];
 const COLUMNS: &str =
     "format=cluster,account,parentname,user,partition,share,priority,grptres,grpjobs,maxjobs,maxtres,maxwall";
+/// The shares that stand for `parent` in Slurm's database (`SLURMDB_FS_USE_PARENT`) and in a file of `sacctmgr dump`.
+const PARENT: u64 = 0x7fff_ffff;
 /// The shares that stand for 0 in a tree, which divides by them.
 const ALMOST_ZERO: (u32, u32) = (1, 1_000_000);
 
@@ -39,6 +41,8 @@ const ALMOST_ZERO: (u32, u32) = (1, 1_000_000);
 pub struct Accounts {
     /// In the order of `sacctmgr`: an account before its users.
     pub associations: Vec<Association>,
+    /// The QOS that the text defines beside them, in the column [`AssociationSetting::QOS`]; none of them is followed.
+    pub qos: Vec<AssociationSetting>,
 }
 
 /// An association: an account, or a user in an account.
@@ -73,6 +77,11 @@ pub struct AssociationSetting {
     pub line: usize,
 }
 
+impl AssociationSetting {
+    /// The column of a line of `sacctmgr dump` that defines a QOS; the value is its name.
+    pub const QOS: &str = "QOS";
+}
+
 impl Association {
     /// Returns a setting of this association.
     pub(crate) fn setting(&self, column: &str, value: &str) -> AssociationSetting {
@@ -92,7 +101,10 @@ pub enum RawShares {
 
 impl RawShares {
     pub(crate) fn parse(text: &str) -> Option<RawShares> {
-        if text == "parent" { Some(RawShares::Parent) } else { number(text).map(RawShares::Number) }
+        match text {
+            "parent" => Some(RawShares::Parent),
+            _ => number(text).map(|n| if n == PARENT { RawShares::Parent } else { RawShares::Number(n) }),
+        }
     }
 
     /// Returns the shares as used in an account tree: 1 for `parent`, and a very small number for 0.
@@ -156,14 +168,15 @@ impl Accounts {
                 line: account.line,
             });
         }
-        Ok(Accounts { associations })
+        Ok(Accounts { associations, qos: Vec::new() })
     }
 
-    /// Returns what the associations set beside shares and priorities, and priorities of one partition that count for no job.
+    /// Returns what the associations set beside shares and priorities, priorities of one partition that count for no job, and
+    /// the QOS of the text.
     pub fn limits(&self) -> Vec<AssociationSetting> {
         let each =
             |a: &Association| a.limits.iter().map(|(column, value)| a.setting(column, value)).collect::<Vec<_>>();
-        self.associations.iter().flat_map(each).chain(self.priorities_of_partitions()).collect()
+        self.associations.iter().flat_map(each).chain(self.unfollowed()).collect()
     }
 
     /// Returns the priorities of the associations of accounts and users, without those of users that are as their account's;
@@ -174,8 +187,14 @@ impl Accounts {
         found.into_iter().map(|(one, _)| one).filter(|_| is_any).collect()
     }
 
+    /// Returns what a simulation follows in no case: priorities of one partition that count for no job, and the QOS of the
+    /// text.
+    pub(crate) fn unfollowed(&self) -> Vec<AssociationSetting> {
+        self.priorities_of_partitions().into_iter().chain(self.qos.iter().cloned()).collect()
+    }
+
     /// Returns the priorities of associations of one partition that count for no job.
-    pub(crate) fn priorities_of_partitions(&self) -> Vec<AssociationSetting> {
+    fn priorities_of_partitions(&self) -> Vec<AssociationSetting> {
         let setting = |(one, association): (AssociationPriority, &Association)| {
             let partition = one.partition?;
             Some(association.setting("Priority", &format!("{} in {partition}", one.priority)))
