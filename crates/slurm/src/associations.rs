@@ -1,7 +1,7 @@
 //! The associations of accounts and users with their shares: `sacctmgr show association`.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use evenhand_model::{AccountTree, AccountsError, AssociationPriority, ListedAccount, Members, Rational};
 
@@ -205,20 +205,19 @@ impl Accounts {
     /// The priorities that are listed, each with its association.
     fn known_priorities(&self) -> Vec<(AssociationPriority, &Association)> {
         let of_accounts = self.account_priorities();
-        // Of several associations of a user in an account the first counts for its jobs in all partitions.
-        let mut counted: HashMap<(Option<&str>, &str), u32> = HashMap::new();
+        let counted = self.counted();
+        let of_account = |a: &Association| of_accounts.get(a.account.as_str()).copied().unwrap_or(0);
+        let priority_of = |a: &Association| a.priority.filter(|_| a.user.is_some()).unwrap_or_else(|| of_account(a));
         let mut found = Vec::new();
-        for a in &self.associations {
-            let of_account = of_accounts.get(a.account.as_str()).copied().unwrap_or(0);
-            let priority = a.priority.filter(|_| a.user.is_some()).unwrap_or(of_account);
-            let (unlisted, partition) = match counted.entry((a.user.as_deref(), &a.account)) {
-                // The same association of another cluster.
-                Entry::Occupied(_) if a.partition.is_none() => continue,
-                Entry::Occupied(first) => (*first.get(), a.partition.clone()),
-                Entry::Vacant(new) => {
-                    new.insert(priority);
-                    (a.user.as_ref().map_or(0, |_| of_account), None)
-                }
+        for (at, a) in self.associations.iter().enumerate() {
+            let priority = priority_of(a);
+            let (unlisted, partition) = match counted.get(&(a.user.as_deref(), a.account.as_str())) {
+                Some(&counted) if counted != at => match &a.partition {
+                    // The same association of another cluster.
+                    None => continue,
+                    partition => (priority_of(&self.associations[counted]), partition.clone()),
+                },
+                _ => (a.user.as_ref().map_or(0, |_| of_account(a)), None),
             };
             if priority != unlisted {
                 let (account, user) = (a.account.clone(), a.user.clone());
@@ -226,6 +225,25 @@ impl Accounts {
             }
         }
         found
+    }
+
+    /// Returns the association of each account and user that counts for its jobs in all partitions: the first of no partition,
+    /// or the first where all are of one.
+    fn counted(&self) -> HashMap<(Option<&str>, &str), usize> {
+        let mut counted: HashMap<(Option<&str>, &str), usize> = HashMap::new();
+        for (at, a) in self.associations.iter().enumerate() {
+            match counted.entry((a.user.as_deref(), &a.account)) {
+                Entry::Vacant(new) => {
+                    new.insert(at);
+                }
+                Entry::Occupied(mut first) => {
+                    if a.partition.is_none() && self.associations[*first.get()].partition.is_some() {
+                        first.insert(at);
+                    }
+                }
+            }
+        }
+        counted
     }
 
     /// Returns the priority of each account: its own, or that of the account above.
@@ -294,11 +312,15 @@ impl Accounts {
         accounts
     }
 
-    /// Returns each user with account and shares, once: with associations in several partitions, the first.
+    /// Returns each user with account and shares, once: those of the association of no partition, or of the first where all
+    /// are of one.
     pub fn users(&self) -> Vec<(&str, &str, RawShares)> {
-        let mut seen = HashSet::new();
-        let users = self.associations.iter().filter_map(|a| Some((a.user.as_deref()?, a.account.as_str(), a.shares)));
-        users.filter(|(user, account, _)| seen.insert((*user, *account))).collect()
+        let counted = self.counted();
+        let users = self.associations.iter().enumerate().filter_map(|(at, a)| {
+            let (user, account) = (a.user.as_deref()?, a.account.as_str());
+            (counted.get(&(Some(user), account)) == Some(&at)).then_some((user, account, a.shares))
+        });
+        users.collect()
     }
 
     /// Returns how many users each account has, `root` among them, and their shares together.
@@ -409,6 +431,30 @@ mod tests {
         assert!(Accounts::parse(SITE).unwrap().priorities().is_empty());
         let error = Accounts::parse("Account|User|Share|Priority\na||1|high\n").unwrap_err().to_string();
         assert_eq!(error, "sacctmgr show association:2:6: found \"high\", expected a whole number");
+    }
+
+    #[test]
+    fn an_association_of_one_partition_counts_only_without_one_of_none() {
+        let text = "Account|ParentName|User|Partition|Share|Priority\nroot||||1|\nphys|root|||1|4\nphys||john|p|9|8\n\
+            phys||john|q|7|2\nphys||john||2|5\nphys||ann|p|3|6\nphys||ann|q|1|1\nphys||john||6|7\n";
+        let accounts = Accounts::parse(text).unwrap();
+        let own = |user, shares| (user, "phys", RawShares::Number(shares));
+        assert_eq!(accounts.users(), [own("john", 2), own("ann", 3)]);
+        assert_eq!(accounts.members()["phys"], Members { users: 2, shares: 5u8.into() });
+        let priorities = accounts.priorities();
+        let of_users: Vec<(&str, Option<&str>, u32)> =
+            priorities.iter().filter_map(|p| Some((p.user.as_deref()?, p.partition.as_deref(), p.priority))).collect();
+        let expected = [
+            ("john", Some("p"), 8),
+            ("john", Some("q"), 2),
+            ("john", None, 5),
+            ("ann", None, 6),
+            ("ann", Some("q"), 1),
+        ];
+        assert_eq!(of_users, expected);
+        let dump = "Parent - 'root'\nAccount - 'phys'\nParent - 'phys'\nUser - 'john':Partition='p':Fairshare=9\n\
+            User - 'john':Fairshare=2\n";
+        assert_eq!(crate::parse_dump(dump).unwrap().accounts.users(), [own("john", 2)]);
     }
 
     proptest! {

@@ -224,7 +224,10 @@ pub fn unmodelled_settings(
             continue;
         }
         let instead = match column.eq_ignore_ascii_case("Priority") {
-            true => "the priority of the user's first association in the account counts in every partition",
+            true => {
+                "the priority of the user's association of no partition in the account counts in every partition; without \
+                 one that of the first"
+            }
             false => "it limits no job",
         };
         add(&mut found, format!("association {column}"), value.clone(), place, instead);
