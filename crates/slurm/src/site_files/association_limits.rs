@@ -41,13 +41,15 @@ pub fn limit_associations(
             let is_group = column.to_ascii_lowercase().starts_with("grp");
             let can_follow = association.partition.is_none() && (association.account != "root" || !is_group);
             // What an account sets for each of its users is looked up by user below.
-            let is_followed = can_follow
-                && match is_group {
-                    true => first.add(&mut found, &group, column, value).is_some(),
-                    false => set(&mut Limit::new(""), &first.resources, column, value).is_some(),
-                };
-            if !is_followed {
-                rest.push(association.setting(column, value));
+            let left = match (can_follow, is_group) {
+                (false, _) => None,
+                (true, true) => first.add(&mut found, &group, column, value),
+                (true, false) => set(&mut Limit::new(""), &first.resources, column, value),
+            };
+            match left {
+                Some(left) if left.is_empty() => {}
+                Some(left) => rest.push(association.setting(column, &left)),
+                None => rest.push(association.setting(column, value)),
             }
         }
         all.extend(found);
@@ -93,11 +95,11 @@ impl<'a> SetFirst<'a> {
         SetFirst { resources: cluster.resources.clone(), qos, queues: cluster.queues.iter().map(of_queue).collect() }
     }
 
-    /// Adds what a column of an association says to limits of its jobs, for those whose QOS set nothing of the kind;
-    /// `None` if a simulation does not follow it.
-    fn add(&self, found: &mut Vec<Limit>, jobs: &Limit, column: &str, value: &str) -> Option<()> {
+    /// Adds what a column of an association says to limits of its jobs, for those whose QOS set nothing of the kind. Returns
+    /// what is left of it, as [`set`] does.
+    fn add(&self, found: &mut Vec<Limit>, jobs: &Limit, column: &str, value: &str) -> Option<String> {
         let mut whole = Limit::new("");
-        set(&mut whole, &self.resources, column, value)?;
+        let left = set(&mut whole, &self.resources, column, value)?;
         let amounts =
             |list: &[(String, ResourceQuantity)]| list.iter().cloned().map(|one| vec![one]).collect::<Vec<_>>();
         let mut parts: Vec<(Option<String>, Limit)> = Vec::new();
@@ -126,7 +128,7 @@ impl<'a> SetFirst<'a> {
                 None => found.push(limit),
             }
         }
-        Some(())
+        Some(left)
     }
 
     /// Whether a QOS sets, in a way that a simulation follows, what a column of an association limits.
@@ -140,7 +142,7 @@ impl<'a> SetFirst<'a> {
         value.is_some_and(|value| match resource {
             Some(resource) => {
                 let amounts = amounts(value, &self.resources).unwrap_or_default();
-                amounts.iter().any(|(name, _)| name == resource)
+                amounts.followed.iter().any(|(name, _)| name == resource)
             }
             None => set(&mut Limit::new(""), &self.resources, column, value).is_some(),
         })
@@ -198,17 +200,18 @@ fn name(association: &Association) -> String {
     }
 }
 
-/// Sets what a column says; `None` if a simulation does not follow it.
-fn set(limit: &mut Limit, resources: &[String], column: &str, value: &str) -> Option<()> {
+/// Sets what a column says. Returns the rest of the value that a simulation does not follow, empty if it follows all; `None`
+/// if it follows nothing of it.
+fn set(limit: &mut Limit, resources: &[String], column: &str, value: &str) -> Option<String> {
     match of_association(column).to_ascii_lowercase().as_str() {
-        "grptres" => limit.max = amounts(value, resources)?,
+        "grptres" => return amounts(value, resources)?.put(&mut limit.max),
         "grpjobs" | "maxjobs" => limit.max_jobs = Some(jobs(value)?),
         "grpsubmit" | "maxsubmit" => limit.max_submitted = Some(jobs(value)?),
-        "maxtres" => limit.max_job = amounts(value, resources)?,
+        "maxtres" => return amounts(value, resources)?.put(&mut limit.max_job),
         "maxwall" => limit.max_wall = Some(TimeLimit::parse(value)?.span()?),
         _ => return None,
     }
-    Some(())
+    Some(String::new())
 }
 
 #[cfg(test)]
@@ -252,10 +255,10 @@ mod tests {
     fn a_dump_gives_the_limits_of_the_same_associations() {
         // As sacctmgr of 22.05.8 wrote and listed them: a list has what users have from the accounts above, resource by resource.
         let dump = "Cluster - 'lab':Fairshare=1:MaxWallDurationPerJob=1440:GrpJobs=50\nParent - 'root'\n\
-            Account - 'phys':Fairshare=1:GrpTRES=cpu=6:GrpSubmitJobs=9:MaxTRESPerJob=cpu=4,mem=1G:MaxTRESMinsPerJob=cpu=9:MaxSubmitJobs=5\n\
+            Account - 'phys':Fairshare=1:GrpTRES=billing=100,cpu=6,node=2:GrpSubmitJobs=9:MaxTRESPerJob=cpu=4,mem=1G:MaxTRESMinsPerJob=cpu=9:MaxSubmitJobs=5\n\
             Parent - 'phys'\nUser - 'ann':Fairshare=1:MaxTRESPerJob=cpu=1:MaxJobs=2:MaxWallDurationPerJob=30\nUser - 'john':Fairshare=2\n";
         let list = "Account|ParentName|User|Share|GrpJobs|GrpTRES|GrpSubmit|MaxJobs|MaxTRES|MaxSubmit|MaxWall|MaxTRESMins\n\
-            root|||1|50||||||1-00:00:00|\nphys|root||1||cpu=6|9||cpu=4,mem=1G|5|1-00:00:00|cpu=9\n\
+            root|||1|50||||||1-00:00:00|\nphys|root||1||billing=100,cpu=6,node=2|9||cpu=4,mem=1G|5|1-00:00:00|cpu=9\n\
             phys||ann|1||||2|cpu=1,mem=1G|5|00:30:00|\nphys||john|2|||||cpu=4,mem=1G|5|1-00:00:00|\n";
         let read = |accounts: Accounts| {
             let mut cluster = Cluster { resources: vec!["cpu".into(), "mem".into()], ..Cluster::default() };
@@ -264,9 +267,12 @@ mod tests {
         };
         let (limits, rest) = read(super::super::parse_dump(dump).unwrap().accounts);
         let of = |column: &str, value: &str| (column.to_string(), value.to_string());
-        assert_eq!(rest, [of("GrpJobs", "root=50"), of("MaxTRESMinsPerJob", "phys=cpu=9")]);
+        let group = || [of("GrpJobs", "root=50"), of("GrpTRES", "phys=billing=100,node=2")];
+        assert_eq!(rest[..2], group());
+        assert_eq!(rest[2..], [of("MaxTRESMinsPerJob", "phys=cpu=9")]);
         let (listed, rest) = read(Accounts::parse(list).unwrap());
-        assert_eq!(rest, [of("GrpJobs", "root=50"), of("MaxTRESMins", "phys=cpu=9")]);
+        assert_eq!(rest[..2], group());
+        assert_eq!(rest[2..], [of("MaxTRESMins", "phys=cpu=9")]);
         assert_eq!(limits, listed);
         let day = Some(Span::from_secs(86_400));
         let john = limits.iter().find(|limit| limit.users == ["john"]).unwrap();

@@ -2,7 +2,7 @@
 
 use evenhand_model::{Cluster, Limit};
 
-use super::partition_limits::{amounts, jobs};
+use super::partition_limits::{amounts, jobs, keep_left};
 use super::qos::Qos;
 use crate::parse_values::Limit as TimeLimit;
 use crate::partitions::Partition;
@@ -30,16 +30,16 @@ pub fn limit_jobs_of_qos(cluster: &mut Cluster, partitions: &[Partition], all: &
             };
             let mut users = of(true);
             let mut everybody = of(false);
-            if limit(&mut users, &mut everybody, &resources, column, value).is_none() {
-                continue;
-            }
+            let Some(left) = limit(&mut users, &mut everybody, &resources, column, value) else { continue };
             let new = if users.is_empty() { everybody } else { users };
             match found.iter_mut().find(|l| l.each_user == new.each_user && l.queues == new.queues) {
                 Some(same) => join(same, new),
+                None if new.is_empty() => {}
                 None => found.push(new),
             }
-            let left = rest.iter_mut().filter(|one| one.name == qos.name);
-            left.for_each(|one| one.settings.retain(|(name, _)| name != column));
+            for one in rest.iter_mut().filter(|one| one.name == qos.name) {
+                one.settings.retain_mut(|(name, value)| name != column || keep_left(value, Some(left.clone())));
+            }
         }
         cluster.limits.extend(found);
     }
@@ -66,20 +66,21 @@ fn sets_first(
     names().any(|name| is_before(name)).then(|| names().filter(|name| !is_before(name)).cloned().collect())
 }
 
-/// Sets what a column says; `None` if a simulation does not follow it.
-fn limit(users: &mut Limit, all: &mut Limit, resources: &[String], column: &str, value: &str) -> Option<()> {
+/// Sets what a column says. Returns the rest of the value that a simulation does not follow, empty if it follows all; `None`
+/// if it follows nothing of it.
+fn limit(users: &mut Limit, all: &mut Limit, resources: &[String], column: &str, value: &str) -> Option<String> {
     match column.to_ascii_lowercase().as_str() {
-        "maxtrespu" => users.max = amounts(value, resources)?,
+        "maxtrespu" => return amounts(value, resources)?.put(&mut users.max),
         "maxjobspu" => users.max_jobs = Some(jobs(value)?),
-        "grptres" => all.max = amounts(value, resources)?,
+        "grptres" => return amounts(value, resources)?.put(&mut all.max),
         "grpjobs" => all.max_jobs = Some(jobs(value)?),
         "maxsubmitpu" => users.max_submitted = Some(jobs(value)?),
         "grpsubmit" => all.max_submitted = Some(jobs(value)?),
-        "maxtres" => all.max_job = amounts(value, resources)?,
+        "maxtres" => return amounts(value, resources)?.put(&mut all.max_job),
         "maxwall" => all.max_wall = Some(TimeLimit::parse(value)?.span()?),
         _ => return None,
     }
-    Some(())
+    Some(String::new())
 }
 
 /// Adds what another limit of the same jobs says.
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn jobs_have_the_limits_of_the_qos_that_they_name() {
         let text = "Name|Priority|GrpTRES|MaxTRES|MaxWall|MaxTRESPU|MaxJobsPU|MaxSubmitPA\nnormal|0||||||\n\
-            long|9|cpu=64|cpu=8|01:00:00|cpu=16|3|50\npart|0|||||1|\nodd|0|license/x=3|||||\n";
+            long|9|cpu=64|cpu=8,node=2|01:00:00|cpu=16|3|50\npart|0|||||1|\nodd|0|license/x=3|gres/gpu=0||||\n";
         let qos = parse_qos(text).unwrap();
         let partition = |name: &str, qos: Option<&str>| Partition {
             name: name.into(),
@@ -136,8 +137,13 @@ mod tests {
             .iter()
             .map(|q| (q.name.as_str(), q.settings.iter().map(|(column, _)| column.as_str()).collect()))
             .collect();
-        let expected =
-            [("normal", vec![]), ("long", vec!["Priority", "MaxSubmitPA"]), ("part", vec![]), ("odd", vec!["GrpTRES"])];
+        let expected = [
+            ("normal", vec![]),
+            ("long", vec!["Priority", "MaxTRES", "MaxSubmitPA"]),
+            ("part", vec![]),
+            ("odd", vec!["GrpTRES"]),
+        ];
         assert_eq!(left, expected);
+        assert_eq!(rest[1].settings[1].1, "node=2");
     }
 }
