@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use evenhand_model::{Cluster, Limit, Queue, ResourceQuantity};
+use evenhand_model::{Cluster, Limit, Queue};
 
 use super::partition_limits::{amounts, jobs};
 use super::qos::Qos;
-use super::qos_limits::join;
+use super::qos_limits::{by_resource, join};
 use crate::associations::{Accounts, Association, AssociationSetting};
 use crate::parse_values::Limit as TimeLimit;
 use crate::partitions::Partition;
@@ -100,18 +100,7 @@ impl<'a> SetFirst<'a> {
     fn add(&self, found: &mut Vec<Limit>, jobs: &Limit, column: &str, value: &str) -> Option<String> {
         let mut whole = Limit::new("");
         let left = set(&mut whole, &self.resources, column, value)?;
-        let amounts =
-            |list: &[(String, ResourceQuantity)]| list.iter().cloned().map(|one| vec![one]).collect::<Vec<_>>();
-        let mut parts: Vec<(Option<String>, Limit)> = Vec::new();
-        for max in amounts(&whole.max) {
-            parts.push((Some(max[0].0.clone()), Limit { max, ..Limit::new("") }));
-        }
-        for max_job in amounts(&whole.max_job) {
-            parts.push((Some(max_job[0].0.clone()), Limit { max_job, ..Limit::new("") }));
-        }
-        let rest = Limit { max: Vec::new(), max_job: Vec::new(), ..whole };
-        parts.extend((!rest.is_empty()).then_some((None, rest)));
-        for (resource, part) in parts {
+        for (resource, part) in by_resource(whole) {
             let sets = |qos: &Qos| self.sets(qos, column, resource.as_deref());
             let (before, others): (Vec<_>, Vec<_>) = self.queues.iter().partition(|(_, own)| own.is_some_and(sets));
             if others.is_empty() && !before.is_empty() {
@@ -216,7 +205,7 @@ fn set(limit: &mut Limit, resources: &[String], column: &str, value: &str) -> Op
 
 #[cfg(test)]
 mod tests {
-    use evenhand_model::Span;
+    use evenhand_model::{ResourceQuantity, Span};
 
     use super::super::qos::parse_qos;
     use super::*;
