@@ -171,12 +171,12 @@ impl Accounts {
         Ok(Accounts { associations, qos: Vec::new() })
     }
 
-    /// Returns what the associations set beside shares and priorities, priorities of one partition that count for no job, and
-    /// the QOS of the text.
+    /// Returns what the associations set beside shares and priorities, and priorities of one partition that count for no job.
+    /// The QOS of the text are among them.
     pub fn limits(&self) -> Vec<AssociationSetting> {
         let each =
             |a: &Association| a.limits.iter().map(|(column, value)| a.setting(column, value)).collect::<Vec<_>>();
-        self.associations.iter().flat_map(each).chain(self.unfollowed()).collect()
+        self.associations.iter().flat_map(each).chain(self.not_followed()).collect()
     }
 
     /// Returns the priorities of the associations of accounts and users, without those of users that are as their account's;
@@ -189,7 +189,7 @@ impl Accounts {
 
     /// Returns what a simulation follows in no case: priorities of one partition that count for no job, and the QOS of the
     /// text.
-    pub(crate) fn unfollowed(&self) -> Vec<AssociationSetting> {
+    pub(crate) fn not_followed(&self) -> Vec<AssociationSetting> {
         self.priorities_of_partitions().into_iter().chain(self.qos.iter().cloned()).collect()
     }
 
@@ -227,8 +227,8 @@ impl Accounts {
         found
     }
 
-    /// Returns the association of each account and user that counts for its jobs in all partitions: the first of no partition,
-    /// or the first where all are of one.
+    /// Returns the association of each account and user that counts for its jobs in all partitions: the first without a
+    /// partition, or the first where all have one.
     fn counted(&self) -> HashMap<(Option<&str>, &str), usize> {
         let mut counted: HashMap<(Option<&str>, &str), usize> = HashMap::new();
         for (at, a) in self.associations.iter().enumerate() {
@@ -312,8 +312,8 @@ impl Accounts {
         accounts
     }
 
-    /// Returns each user with account and shares, once: those of the association of no partition, or of the first where all
-    /// are of one.
+    /// Returns each user with account and shares, once: those of the association without a partition, or of the first where
+    /// all have one.
     pub fn users(&self) -> Vec<(&str, &str, RawShares)> {
         let counted = self.counted();
         let users = self.associations.iter().enumerate().filter_map(|(at, a)| {
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn an_association_of_one_partition_counts_only_without_one_of_none() {
+    fn an_association_with_a_partition_counts_only_where_none_is_without() {
         let text = "Account|ParentName|User|Partition|Share|Priority\nroot||||1|\nphys|root|||1|4\nphys||john|p|9|8\n\
             phys||john|q|7|2\nphys||john||2|5\nphys||ann|p|3|6\nphys||ann|q|1|1\nphys||john||6|7\n";
         let accounts = Accounts::parse(text).unwrap();

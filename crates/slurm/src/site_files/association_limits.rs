@@ -72,7 +72,7 @@ pub fn limit_associations(
         all.extend(found);
     }
     cluster.limits.extend(all);
-    rest.extend(accounts.unfollowed());
+    rest.extend(accounts.not_followed());
     rest
 }
 

@@ -225,8 +225,8 @@ pub fn unmodelled_settings(
         }
         let instead = match column.eq_ignore_ascii_case("Priority") {
             true => {
-                "the priority of the user's association of no partition in the account counts in every partition; without \
-                 one that of the first"
+                "the priority of the user's association without a partition counts in every partition, or else that of the \
+                 first"
             }
             false => "it limits no job",
         };
