@@ -1,7 +1,7 @@
 //! The associations of accounts and users with their shares: `sacctmgr show association`.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use evenhand_model::{AccountTree, AccountsError, AssociationPriority, ListedAccount, Members, Rational};
 
@@ -31,6 +31,8 @@ const NO_LIMITS: [&str; 13] = [
 ];
 const COLUMNS: &str =
     "format=cluster,account,parentname,user,partition,share,priority,grptres,grpjobs,maxjobs,maxtres,maxwall";
+/// The shares that stand for `parent` in Slurm's database (`SLURMDB_FS_USE_PARENT`) and in a file of `sacctmgr dump`.
+const PARENT: u64 = 0x7fff_ffff;
 /// The shares that stand for 0 in a tree, which divides by them.
 const ALMOST_ZERO: (u32, u32) = (1, 1_000_000);
 
@@ -39,6 +41,8 @@ const ALMOST_ZERO: (u32, u32) = (1, 1_000_000);
 pub struct Accounts {
     /// In the order of `sacctmgr`: an account before its users.
     pub associations: Vec<Association>,
+    /// The QOS that the text defines beside them, in the column [`AssociationSetting::QOS`]; none of them is followed.
+    pub qos: Vec<AssociationSetting>,
 }
 
 /// An association: an account, or a user in an account.
@@ -73,6 +77,11 @@ pub struct AssociationSetting {
     pub line: usize,
 }
 
+impl AssociationSetting {
+    /// The column of a line of `sacctmgr dump` that defines a QOS; the value is its name.
+    pub const QOS: &str = "QOS";
+}
+
 impl Association {
     /// Returns a setting of this association.
     pub(crate) fn setting(&self, column: &str, value: &str) -> AssociationSetting {
@@ -92,7 +101,10 @@ pub enum RawShares {
 
 impl RawShares {
     pub(crate) fn parse(text: &str) -> Option<RawShares> {
-        if text == "parent" { Some(RawShares::Parent) } else { number(text).map(RawShares::Number) }
+        match text {
+            "parent" => Some(RawShares::Parent),
+            _ => number(text).map(|n| if n == PARENT { RawShares::Parent } else { RawShares::Number(n) }),
+        }
     }
 
     /// Returns the shares as used in an account tree: 1 for `parent`, and a very small number for 0.
@@ -156,14 +168,15 @@ impl Accounts {
                 line: account.line,
             });
         }
-        Ok(Accounts { associations })
+        Ok(Accounts { associations, qos: Vec::new() })
     }
 
     /// Returns what the associations set beside shares and priorities, and priorities of one partition that count for no job.
+    /// The QOS of the text are among them.
     pub fn limits(&self) -> Vec<AssociationSetting> {
         let each =
             |a: &Association| a.limits.iter().map(|(column, value)| a.setting(column, value)).collect::<Vec<_>>();
-        self.associations.iter().flat_map(each).chain(self.priorities_of_partitions()).collect()
+        self.associations.iter().flat_map(each).chain(self.not_followed()).collect()
     }
 
     /// Returns the priorities of the associations of accounts and users, without those of users that are as their account's;
@@ -174,8 +187,14 @@ impl Accounts {
         found.into_iter().map(|(one, _)| one).filter(|_| is_any).collect()
     }
 
+    /// Returns what a simulation follows in no case: priorities of one partition that count for no job, and the QOS of the
+    /// text.
+    pub(crate) fn not_followed(&self) -> Vec<AssociationSetting> {
+        self.priorities_of_partitions().into_iter().chain(self.qos.iter().cloned()).collect()
+    }
+
     /// Returns the priorities of associations of one partition that count for no job.
-    pub(crate) fn priorities_of_partitions(&self) -> Vec<AssociationSetting> {
+    fn priorities_of_partitions(&self) -> Vec<AssociationSetting> {
         let setting = |(one, association): (AssociationPriority, &Association)| {
             let partition = one.partition?;
             Some(association.setting("Priority", &format!("{} in {partition}", one.priority)))
@@ -186,20 +205,19 @@ impl Accounts {
     /// The priorities that are listed, each with its association.
     fn known_priorities(&self) -> Vec<(AssociationPriority, &Association)> {
         let of_accounts = self.account_priorities();
-        // Of several associations of a user in an account the first counts for its jobs in all partitions.
-        let mut counted: HashMap<(Option<&str>, &str), u32> = HashMap::new();
+        let counted = self.counted();
+        let of_account = |a: &Association| of_accounts.get(a.account.as_str()).copied().unwrap_or(0);
+        let priority_of = |a: &Association| a.priority.filter(|_| a.user.is_some()).unwrap_or_else(|| of_account(a));
         let mut found = Vec::new();
-        for a in &self.associations {
-            let of_account = of_accounts.get(a.account.as_str()).copied().unwrap_or(0);
-            let priority = a.priority.filter(|_| a.user.is_some()).unwrap_or(of_account);
-            let (unlisted, partition) = match counted.entry((a.user.as_deref(), &a.account)) {
-                // The same association of another cluster.
-                Entry::Occupied(_) if a.partition.is_none() => continue,
-                Entry::Occupied(first) => (*first.get(), a.partition.clone()),
-                Entry::Vacant(new) => {
-                    new.insert(priority);
-                    (a.user.as_ref().map_or(0, |_| of_account), None)
-                }
+        for (at, a) in self.associations.iter().enumerate() {
+            let priority = priority_of(a);
+            let (unlisted, partition) = match counted.get(&(a.user.as_deref(), a.account.as_str())) {
+                Some(&counted) if counted != at => match &a.partition {
+                    // The same association of another cluster.
+                    None => continue,
+                    partition => (priority_of(&self.associations[counted]), partition.clone()),
+                },
+                _ => (a.user.as_ref().map_or(0, |_| of_account(a)), None),
             };
             if priority != unlisted {
                 let (account, user) = (a.account.clone(), a.user.clone());
@@ -207,6 +225,25 @@ impl Accounts {
             }
         }
         found
+    }
+
+    /// Returns the association of each account and user that counts for its jobs in all partitions: the first without a
+    /// partition, or the first where all have one.
+    fn counted(&self) -> HashMap<(Option<&str>, &str), usize> {
+        let mut counted: HashMap<(Option<&str>, &str), usize> = HashMap::new();
+        for (at, a) in self.associations.iter().enumerate() {
+            match counted.entry((a.user.as_deref(), &a.account)) {
+                Entry::Vacant(new) => {
+                    new.insert(at);
+                }
+                Entry::Occupied(mut first) => {
+                    if a.partition.is_none() && self.associations[*first.get()].partition.is_some() {
+                        first.insert(at);
+                    }
+                }
+            }
+        }
+        counted
     }
 
     /// Returns the priority of each account: its own, or that of the account above.
@@ -275,11 +312,15 @@ impl Accounts {
         accounts
     }
 
-    /// Returns each user with account and shares, once: with associations in several partitions, the first.
+    /// Returns each user with account and shares, once: those of the association without a partition, or of the first where
+    /// all have one.
     pub fn users(&self) -> Vec<(&str, &str, RawShares)> {
-        let mut seen = HashSet::new();
-        let users = self.associations.iter().filter_map(|a| Some((a.user.as_deref()?, a.account.as_str(), a.shares)));
-        users.filter(|(user, account, _)| seen.insert((*user, *account))).collect()
+        let counted = self.counted();
+        let users = self.associations.iter().enumerate().filter_map(|(at, a)| {
+            let (user, account) = (a.user.as_deref()?, a.account.as_str());
+            (counted.get(&(Some(user), account)) == Some(&at)).then_some((user, account, a.shares))
+        });
+        users.collect()
     }
 
     /// Returns how many users each account has, `root` among them, and their shares together.
@@ -390,6 +431,30 @@ mod tests {
         assert!(Accounts::parse(SITE).unwrap().priorities().is_empty());
         let error = Accounts::parse("Account|User|Share|Priority\na||1|high\n").unwrap_err().to_string();
         assert_eq!(error, "sacctmgr show association:2:6: found \"high\", expected a whole number");
+    }
+
+    #[test]
+    fn an_association_with_a_partition_counts_only_where_none_is_without() {
+        let text = "Account|ParentName|User|Partition|Share|Priority\nroot||||1|\nphys|root|||1|4\nphys||john|p|9|8\n\
+            phys||john|q|7|2\nphys||john||2|5\nphys||ann|p|3|6\nphys||ann|q|1|1\nphys||john||6|7\n";
+        let accounts = Accounts::parse(text).unwrap();
+        let own = |user, shares| (user, "phys", RawShares::Number(shares));
+        assert_eq!(accounts.users(), [own("john", 2), own("ann", 3)]);
+        assert_eq!(accounts.members()["phys"], Members { users: 2, shares: 5u8.into() });
+        let priorities = accounts.priorities();
+        let of_users: Vec<(&str, Option<&str>, u32)> =
+            priorities.iter().filter_map(|p| Some((p.user.as_deref()?, p.partition.as_deref(), p.priority))).collect();
+        let expected = [
+            ("john", Some("p"), 8),
+            ("john", Some("q"), 2),
+            ("john", None, 5),
+            ("ann", None, 6),
+            ("ann", Some("q"), 1),
+        ];
+        assert_eq!(of_users, expected);
+        let dump = "Parent - 'root'\nAccount - 'phys'\nParent - 'phys'\nUser - 'john':Partition='p':Fairshare=9\n\
+            User - 'john':Fairshare=2\n";
+        assert_eq!(crate::parse_dump(dump).unwrap().accounts.users(), [own("john", 2)]);
     }
 
     proptest! {

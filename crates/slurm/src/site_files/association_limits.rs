@@ -1,12 +1,13 @@
 //! Limits that accounts and users have from their associations.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use evenhand_model::{Cluster, Limit, Queue, ResourceQuantity};
+use evenhand_model::{Cluster, Limit, Queue};
 
 use super::partition_limits::{amounts, jobs};
 use super::qos::Qos;
-use super::qos_limits::join;
+use super::qos_limits::{by_resource, join};
 use crate::associations::{Accounts, Association, AssociationSetting};
 use crate::parse_values::Limit as TimeLimit;
 use crate::partitions::Partition;
@@ -15,9 +16,10 @@ use crate::partitions::Partition;
 /// [`Accounts::limits`] does.
 ///
 /// Followed are GrpTRES, GrpJobs, MaxJobs, MaxTRES (of a job) and MaxWall, and GrpSubmit and MaxSubmit, beyond which
-/// submissions are counted; except on `root`, in associations of one partition and of other resources than those of the
-/// cluster. What an account sets for each of its users (MaxJobs, MaxSubmit, MaxTRES, MaxWall) is what a user has who sets
-/// nothing. Where the QOS of a job or of its partition sets the same, that one counts in place of all associations.
+/// submissions are counted, also by the names that they have in a file of `sacctmgr dump`; except what `root` sets for all
+/// together, and in associations of one partition and of other resources than those of the cluster. What an account sets
+/// for each of its users (MaxJobs, MaxSubmit, MaxWall, and MaxTRES by resource) is what a user has who sets nothing. Where
+/// the QOS of a job or of its partition sets the same, that one counts in place of all associations.
 pub fn limit_associations(
     cluster: &mut Cluster,
     accounts: &Accounts,
@@ -37,15 +39,17 @@ pub fn limit_associations(
         let mut found = Vec::new();
         for (column, value) in &association.limits {
             let is_group = column.to_ascii_lowercase().starts_with("grp");
-            let can_follow = association.partition.is_none() && association.account != "root";
+            let can_follow = association.partition.is_none() && (association.account != "root" || !is_group);
             // What an account sets for each of its users is looked up by user below.
-            let is_followed = can_follow
-                && match is_group {
-                    true => first.add(&mut found, &group, column, value).is_some(),
-                    false => set(&mut Limit::new(""), &first.resources, column, value).is_some(),
-                };
-            if !is_followed {
-                rest.push(association.setting(column, value));
+            let left = match (can_follow, is_group) {
+                (false, _) => None,
+                (true, true) => first.add(&mut found, &group, column, value),
+                (true, false) => set(&mut Limit::new(""), &first.resources, column, value),
+            };
+            match left {
+                Some(left) if left.is_empty() => {}
+                Some(left) => rest.push(association.setting(column, &left)),
+                None => rest.push(association.setting(column, value)),
             }
         }
         all.extend(found);
@@ -62,13 +66,13 @@ pub fn limit_associations(
         let mut found = Vec::new();
         for column in ["MaxJobs", "MaxSubmit", "MaxTRES", "MaxWall"] {
             if let Some(value) = nearest(association, &by_account, column) {
-                first.add(&mut found, &own, column, value);
+                first.add(&mut found, &own, column, &value);
             }
         }
         all.extend(found);
     }
     cluster.limits.extend(all);
-    rest.extend(accounts.priorities_of_partitions());
+    rest.extend(accounts.not_followed());
     rest
 }
 
@@ -91,23 +95,12 @@ impl<'a> SetFirst<'a> {
         SetFirst { resources: cluster.resources.clone(), qos, queues: cluster.queues.iter().map(of_queue).collect() }
     }
 
-    /// Adds what a column of an association says to limits of its jobs, for those whose QOS set nothing of the kind;
-    /// `None` if a simulation does not follow it.
-    fn add(&self, found: &mut Vec<Limit>, jobs: &Limit, column: &str, value: &str) -> Option<()> {
+    /// Adds what a column of an association says to limits of its jobs, for those whose QOS set nothing of the kind. Returns
+    /// what is left of it, as [`set`] does.
+    fn add(&self, found: &mut Vec<Limit>, jobs: &Limit, column: &str, value: &str) -> Option<String> {
         let mut whole = Limit::new("");
-        set(&mut whole, &self.resources, column, value)?;
-        let amounts =
-            |list: &[(String, ResourceQuantity)]| list.iter().cloned().map(|one| vec![one]).collect::<Vec<_>>();
-        let mut parts: Vec<(Option<String>, Limit)> = Vec::new();
-        for max in amounts(&whole.max) {
-            parts.push((Some(max[0].0.clone()), Limit { max, ..Limit::new("") }));
-        }
-        for max_job in amounts(&whole.max_job) {
-            parts.push((Some(max_job[0].0.clone()), Limit { max_job, ..Limit::new("") }));
-        }
-        let rest = Limit { max: Vec::new(), max_job: Vec::new(), ..whole };
-        parts.extend((!rest.is_empty()).then_some((None, rest)));
-        for (resource, part) in parts {
+        let left = set(&mut whole, &self.resources, column, value)?;
+        for (resource, part) in by_resource(whole) {
             let sets = |qos: &Qos| self.sets(qos, column, resource.as_deref());
             let (before, others): (Vec<_>, Vec<_>) = self.queues.iter().partition(|(_, own)| own.is_some_and(sets));
             if others.is_empty() && !before.is_empty() {
@@ -124,52 +117,69 @@ impl<'a> SetFirst<'a> {
                 None => found.push(limit),
             }
         }
-        Some(())
+        Some(left)
     }
 
     /// Whether a QOS sets, in a way that a simulation follows, what a column of an association limits.
     fn sets(&self, qos: &Qos, column: &str, resource: Option<&str>) -> bool {
-        let of_qos = match column.to_ascii_lowercase().as_str() {
-            "maxjobs" => "MaxJobsPU".to_string(),
-            "maxsubmit" | "maxsubmitjobs" => "MaxSubmitPU".to_string(),
-            "grpsubmitjobs" => "GrpSubmit".to_string(),
-            _ => column.to_string(),
+        let of_qos = match of_association(column) {
+            name if name.eq_ignore_ascii_case("MaxJobs") => "MaxJobsPU",
+            name if name.eq_ignore_ascii_case("MaxSubmit") => "MaxSubmitPU",
+            name => name,
         };
-        let value = qos.settings.iter().find(|(name, _)| name.eq_ignore_ascii_case(&of_qos)).map(|(_, value)| value);
+        let value = qos.settings.iter().find(|(name, _)| name.eq_ignore_ascii_case(of_qos)).map(|(_, value)| value);
         value.is_some_and(|value| match resource {
             Some(resource) => {
                 let amounts = amounts(value, &self.resources).unwrap_or_default();
-                amounts.iter().any(|(name, _)| name == resource)
+                amounts.followed.iter().any(|(name, _)| name == resource)
             }
             None => set(&mut Limit::new(""), &self.resources, column, value).is_some(),
         })
     }
 }
 
-/// The value of a column in an association, or in the nearest account above that sets it.
+/// The value of a column in an association, or in the nearest account above that sets it; of amounts those of all of them,
+/// the nearest last, which counts where several are of one resource.
 fn nearest<'a>(
     association: &'a Association,
     by_account: &HashMap<&str, &'a Association>,
     column: &str,
-) -> Option<&'a str> {
-    let mut here = association;
+) -> Option<Cow<'a, str>> {
+    let mut found: Option<Cow<'a, str>> = None;
+    let mut here = Some(association);
     // Accounts that name each other as their parents are no tree.
     for _ in 0..=by_account.len() {
-        if here.account == "root" && here.user.is_none() {
-            return None;
+        let Some(association) = here else { break };
+        let values = association.limits.iter().find(|(name, _)| of_association(name).eq_ignore_ascii_case(column));
+        if let Some((_, value)) = values {
+            found = Some(match found {
+                Some(nearer) => format!("{value},{nearer}").into(),
+                None => value.into(),
+            });
+            if column != "MaxTRES" {
+                break;
+            }
         }
-        // `sacctmgr dump` writes MaxSubmitJobs.
-        let is_column = |name: &str| {
-            name.strip_suffix("SubmitJobs").map_or(name == column, |stem| column == format!("{stem}Submit"))
+        let above = match &association.user {
+            Some(_) => Some(association.account.as_str()),
+            None => association.parent.as_deref(),
         };
-        let value = here.limits.iter().find(|(name, _)| name.eq_ignore_ascii_case(column) || is_column(name));
-        if let Some((_, value)) = value {
-            return Some(value);
-        }
-        let above = if here.user.is_some() { Some(here.account.as_str()) } else { here.parent.as_deref() };
-        here = by_account.get(above?)?;
+        here = above.and_then(|name| by_account.get(name).copied());
     }
-    None
+    found
+}
+
+/// Names of columns in a file of `sacctmgr dump`, each with that of `sacctmgr show association`.
+const IN_DUMPS: [(&str, &str); 4] = [
+    ("GrpSubmitJobs", "GrpSubmit"),
+    ("MaxSubmitJobs", "MaxSubmit"),
+    ("MaxTRESPerJob", "MaxTRES"),
+    ("MaxWallDurationPerJob", "MaxWall"),
+];
+
+/// Returns the name of a column in `sacctmgr show association`.
+fn of_association(column: &str) -> &str {
+    IN_DUMPS.iter().find(|(name, _)| name.eq_ignore_ascii_case(column)).map_or(column, |(_, name)| *name)
 }
 
 fn name(association: &Association) -> String {
@@ -179,22 +189,23 @@ fn name(association: &Association) -> String {
     }
 }
 
-/// Sets what a column says; `None` if a simulation does not follow it.
-fn set(limit: &mut Limit, resources: &[String], column: &str, value: &str) -> Option<()> {
-    match column.to_ascii_lowercase().as_str() {
-        "grptres" => limit.max = amounts(value, resources)?,
+/// Sets what a column says. Returns the rest of the value that a simulation does not follow, empty if it follows all; `None`
+/// if it follows nothing of it.
+fn set(limit: &mut Limit, resources: &[String], column: &str, value: &str) -> Option<String> {
+    match of_association(column).to_ascii_lowercase().as_str() {
+        "grptres" => return amounts(value, resources)?.put(&mut limit.max),
         "grpjobs" | "maxjobs" => limit.max_jobs = Some(jobs(value)?),
-        "grpsubmit" | "grpsubmitjobs" | "maxsubmit" | "maxsubmitjobs" => limit.max_submitted = Some(jobs(value)?),
-        "maxtres" => limit.max_job = amounts(value, resources)?,
+        "grpsubmit" | "maxsubmit" => limit.max_submitted = Some(jobs(value)?),
+        "maxtres" => return amounts(value, resources)?.put(&mut limit.max_job),
         "maxwall" => limit.max_wall = Some(TimeLimit::parse(value)?.span()?),
         _ => return None,
     }
-    Some(())
+    Some(String::new())
 }
 
 #[cfg(test)]
 mod tests {
-    use evenhand_model::Span;
+    use evenhand_model::{ResourceQuantity, Span};
 
     use super::super::qos::parse_qos;
     use super::*;
@@ -227,6 +238,34 @@ mod tests {
         let of =
             |column: &str, value: &str, line| AssociationSetting { column: column.into(), value: value.into(), line };
         assert_eq!(rest, [of("GrpJobs", "root=9", 2), of("MaxTRESMins", "optics=50", 4), of("MaxJobs", "bob=1", 7)]);
+    }
+
+    #[test]
+    fn a_dump_gives_the_limits_of_the_same_associations() {
+        // As sacctmgr of 22.05.8 wrote and listed them: a list has what users have from the accounts above, resource by resource.
+        let dump = "Cluster - 'lab':Fairshare=1:MaxWallDurationPerJob=1440:GrpJobs=50\nParent - 'root'\n\
+            Account - 'phys':Fairshare=1:GrpTRES=billing=100,cpu=6,node=2:GrpSubmitJobs=9:MaxTRESPerJob=cpu=4,mem=1G:MaxTRESMinsPerJob=cpu=9:MaxSubmitJobs=5\n\
+            Parent - 'phys'\nUser - 'ann':Fairshare=1:MaxTRESPerJob=cpu=1:MaxJobs=2:MaxWallDurationPerJob=30\nUser - 'john':Fairshare=2\n";
+        let list = "Account|ParentName|User|Share|GrpJobs|GrpTRES|GrpSubmit|MaxJobs|MaxTRES|MaxSubmit|MaxWall|MaxTRESMins\n\
+            root|||1|50||||||1-00:00:00|\nphys|root||1||billing=100,cpu=6,node=2|9||cpu=4,mem=1G|5|1-00:00:00|cpu=9\n\
+            phys||ann|1||||2|cpu=1,mem=1G|5|00:30:00|\nphys||john|2|||||cpu=4,mem=1G|5|1-00:00:00|\n";
+        let read = |accounts: Accounts| {
+            let mut cluster = Cluster { resources: vec!["cpu".into(), "mem".into()], ..Cluster::default() };
+            let rest = limit_associations(&mut cluster, &accounts, &[], &[]);
+            (cluster.limits, rest.into_iter().map(|one| (one.column, one.value)).collect::<Vec<_>>())
+        };
+        let (limits, rest) = read(super::super::parse_dump(dump).unwrap().accounts);
+        let of = |column: &str, value: &str| (column.to_string(), value.to_string());
+        let group = || [of("GrpJobs", "root=50"), of("GrpTRES", "phys=billing=100,node=2")];
+        assert_eq!(rest[..2], group());
+        assert_eq!(rest[2..], [of("MaxTRESMinsPerJob", "phys=cpu=9")]);
+        let (listed, rest) = read(Accounts::parse(list).unwrap());
+        assert_eq!(rest[..2], group());
+        assert_eq!(rest[2..], [of("MaxTRESMins", "phys=cpu=9")]);
+        assert_eq!(limits, listed);
+        let day = Some(Span::from_secs(86_400));
+        let john = limits.iter().find(|limit| limit.users == ["john"]).unwrap();
+        assert_eq!((john.max_submitted, john.max_job.len(), john.max_wall), (Some(5), 2, day));
     }
 
     #[test]

@@ -217,11 +217,19 @@ pub fn unmodelled_settings(
         }
     }
     for AssociationSetting { column, value, line } in limits {
+        let place = TextFiles::place(files.associations, *line);
+        if column == AssociationSetting::QOS {
+            let instead = "priorities and limits of QOS are read from the file of --qos alone";
+            add(&mut found, column.clone(), value.clone(), place, instead);
+            continue;
+        }
         let instead = match column.eq_ignore_ascii_case("Priority") {
-            true => "the priority of the user's first association in the account counts in every partition",
+            true => {
+                "the priority of the user's association without a partition counts in every partition, or else that of the \
+                 first"
+            }
             false => "it limits no job",
         };
-        let place = TextFiles::place(files.associations, *line);
         add(&mut found, format!("association {column}"), value.clone(), place, instead);
     }
     found.iter_mut().for_each(Unmodelled::forget_empty_places);
@@ -389,7 +397,8 @@ mod tests {
         let qos = parse_qos("Name|MaxTRESPU|Description|\nnormal|cpu=4|x|\n").unwrap();
         let limit =
             |column: &str, value: &str| AssociationSetting { column: column.into(), value: value.into(), line: 3 };
-        let limits = [limit("GrpJobs", "physics=3"), limit("Priority", "ann=3 in gpu")];
+        let limits =
+            [limit("GrpJobs", "physics=3"), limit("Priority", "ann=3 in gpu"), limit(AssociationSetting::QOS, "long")];
         let files = TextFiles { qos: Some(Path::new("qos.txt")), associations: Some(Path::new("assoc.txt")) };
         let found = unmodelled_settings(Some(&conf), &qos, &limits, files);
         let shown: Vec<(&str, &[String])> = found.iter().map(|u| (u.name.as_str(), u.values.as_slice())).collect();
@@ -409,6 +418,7 @@ mod tests {
                 ("QOS MaxTRESPU", &all(&["normal=cpu=4"])[..]),
                 ("association GrpJobs", &all(&["physics=3"])[..]),
                 ("association Priority", &all(&["ann=3 in gpu"])[..]),
+                ("QOS", &all(&["long"])[..]),
             ]
         );
         let places = |name: &str| found.iter().find(|u| u.name == name).unwrap().places.clone();

@@ -1,6 +1,6 @@
 //! The file that `sacctmgr dump CLUSTER` writes.
 
-use crate::associations::{Accounts, Association, RawShares, parse_priority};
+use crate::associations::{Accounts, Association, AssociationSetting, RawShares, parse_priority};
 use crate::error::{TextError, quoted};
 
 const SOURCE: &str = "sacctmgr dump";
@@ -15,12 +15,13 @@ pub struct Dump {
 }
 
 /// Options that a simulation has no use for, or that say again what a line's place says.
-const WITHOUT_EFFECT: [&str; 9] = [
+const WITHOUT_EFFECT: [&str; 10] = [
     "Description",
     "Organization",
     "DefaultAccount",
     "DefaultQOS",
     "DefaultWCKey",
+    "WCKeys",
     "AdminLevel",
     "Coordinator",
     "Fairshare",
@@ -29,7 +30,8 @@ const WITHOUT_EFFECT: [&str; 9] = [
 
 /// Parses a dump: lines such as `Cluster - 'lab':Fairshare=1`, `Parent - 'root'`, `Account - 'physics':Fairshare=10`
 /// and `User - 'ann':DefaultAccount='physics':Fairshare=2`, in which a `Parent` line names the account of the lines
-/// after it.
+/// after it. Lines such as `QOS - 'long':Priority=10`, with which dumps of Slurm 25.05 and later begin, are listed and not
+/// read further.
 ///
 /// # Errors
 /// Returns an error if a line has another form, shares are malformed, or a user has no account.
@@ -54,6 +56,11 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
         let Some((kind, name)) = kind_and_name.filter(|(_, name)| !name.is_empty()) else {
             return Err(error(line, "a line such as Account - 'physics':Fairshare=10"));
         };
+        if kind == "QOS" {
+            let (column, value) = (AssociationSetting::QOS.to_string(), name.to_string());
+            dump.accounts.qos.push(AssociationSetting { column, value, line: at + 1 });
+            continue;
+        }
         let mut shares = RawShares::Number(1);
         let mut priority = None;
         let mut limits: Vec<(String, String)> = Vec::new();
@@ -111,7 +118,7 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
                     ..association
                 });
             }
-            _ => return Err(error(kind, "Cluster, Parent, Account or User")),
+            _ => return Err(error(kind, "Cluster, Parent, Account, User or QOS")),
         }
     }
     Ok(dump)
@@ -134,7 +141,6 @@ fn unquoted(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::AssociationSetting;
     use proptest::prelude::*;
 
     const DUMP: &str = "# To edit this file\nCluster - 'lab':Fairshare=1:QOS='normal'\nParent - 'root'\n\
@@ -175,6 +181,23 @@ mod tests {
     }
 
     #[test]
+    fn the_number_for_parent_is_parent_and_lines_of_qos_are_listed() {
+        // As 22.05.8 writes the associations, and 25.05 the QOS.
+        let text = "QOS - 'standard':Description='Normal: all':Flags='DenyOnLimit':GraceTime=0:MaxTRESPerUser=cpu=8\n\
+            QOS - 'long':Priority=10\nCluster - 'lab':Fairshare=1:QOS='standard'\nParent - 'root'\n\
+            Account - 'opt':Description='opt':Organization='phys':Fairshare=2147483647\nParent - 'opt'\n\
+            User - 'ann':DefaultAccount='opt':WCKeys='k1,k2':Fairshare=2147483647\nUser - 'bob':Fairshare=2147483646\n";
+        let accounts = parse_dump(text).unwrap().accounts;
+        assert_eq!(accounts.accounts()[0].shares, None);
+        let shares: Vec<RawShares> = accounts.users().iter().map(|(.., shares)| *shares).collect();
+        assert_eq!(shares, [RawShares::Parent, RawShares::Number(2_147_483_646)]);
+        let of = |value: &str, line| AssociationSetting { column: "QOS".into(), value: value.into(), line };
+        assert_eq!(accounts.limits(), [of("standard", 1), of("long", 2)]);
+        let error = parse_dump("WCKey - 'a'\n").unwrap_err().to_string();
+        assert_eq!(error, "sacctmgr dump:1:1: found \"WCKey\", expected Cluster, Parent, Account, User or QOS");
+    }
+
+    #[test]
     fn errors_have_a_place() {
         let error = |text: &str| parse_dump(text).unwrap_err().to_string();
         assert_eq!(
@@ -191,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_causes_a_panic(text in "\\PC{0,40}|((Cluster|Parent|Account|User) - '[a-c]?'(:[A-Za-z]{0,9}=?[0-9a-z]{0,4}){0,3}\n){0,5}") {
+        fn no_text_causes_a_panic(text in "\\PC{0,40}|((Cluster|Parent|Account|User|QOS) - '[a-c]?'(:[A-Za-z]{0,9}=?[0-9a-z]{0,4}){0,3}\n){0,5}") {
             let _ = parse_dump(&text);
         }
     }

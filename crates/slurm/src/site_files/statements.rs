@@ -50,6 +50,7 @@ fn read(
         path: path.to_owned(),
         source,
     })?;
+    refuse_invalid_bytes(path, &text)?;
     let text = String::from_utf8_lossy(&text);
     let mut lines = text.lines().enumerate();
     while let Some((at, line)) = lines.next() {
@@ -77,10 +78,39 @@ fn read(
     Ok(())
 }
 
-/// The line up to a `#` that has no backslash before it.
+/// Refuses bytes that are not UTF-8, except in comments, which may be in any encoding.
+fn refuse_invalid_bytes(path: &Path, text: &[u8]) -> Result<(), SiteFileError> {
+    let mut begin = 0;
+    for line in text.split(|byte| *byte == b'\n') {
+        if let Err(error) = std::str::from_utf8(line) {
+            let at = error.valid_up_to();
+            let before = std::str::from_utf8(&line[..at]).unwrap_or_default();
+            if comment(before).is_none() {
+                return Err(invalid_byte(path, text, begin + at));
+            }
+        }
+        begin += line.len() + 1;
+    }
+    Ok(())
+}
+
+/// Returns the error of a byte of a file that is not UTF-8.
+pub(super) fn invalid_byte(path: &Path, text: &[u8], at: usize) -> SiteFileError {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+    let found = text.get(at).map_or_else(|| "nothing".into(), |byte| format!("the byte 0x{byte:02x}"));
+    let expected = "text in UTF-8".into();
+    SiteFileError::Invalid { place: Position { file: path.to_owned(), line, column }, found, expected }
+}
+
+/// Where a comment begins: at a `#` that has no backslash before it.
+fn comment(line: &str) -> Option<usize> {
+    line.match_indices('#').map(|(at, _)| at).find(|at| !line[..*at].ends_with('\\'))
+}
+
 fn without_comment(line: &str) -> &str {
-    let end = line.match_indices('#').map(|(at, _)| at).find(|at| !line[..*at].ends_with('\\'));
-    line[..end.unwrap_or(line.len())].trim_end()
+    line[..comment(line).unwrap_or(line.len())].trim_end()
 }
 
 /// A line with those that continue it.
@@ -142,6 +172,31 @@ impl Joined<'_> {
             };
             statement.push(Setting { name, value: value.to_string(), place: self.place(begin) });
             at = next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_not_utf_8_are_refused_outside_comments() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("slurm.conf");
+        let read = |text: &[u8]| {
+            std::fs::write(&path, text).unwrap();
+            read_statements(&path).map(|_| ()).map_err(|error| {
+                assert!(!error.is_environment());
+                error.to_string().replace(&format!("{}:", path.display()), "")
+            })
+        };
+        assert_eq!(read(b"# caf\xe9\nClusterName=lab # \xff\n"), Ok(()));
+        for (text, expected) in [
+            (&b"ClusterName=a\n# \xe9\nNodeName=n\xff1\n"[..], "3:11: found the byte 0xff, expected text in UTF-8"),
+            (b"A=\xc3\xa9 B=\\#\xe9", "1:10: found the byte 0xe9, expected text in UTF-8"),
+        ] {
+            assert_eq!(read(text), Err(expected.to_string()));
         }
     }
 }
