@@ -11,7 +11,7 @@ use crate::generic_resources::parse_gres;
 use crate::nodes::Node;
 use crate::parse_values::{Limit, expected_number, number};
 use crate::partitions::Partition;
-use evenhand_model::expand_hostlist;
+use evenhand_model::{Amount, expand_hostlist};
 use evenhand_policies::{BILLING_WEIGHTS, TresWeight};
 
 /// What slurm.conf says.
@@ -76,6 +76,9 @@ const OPTION_NAMES: [&str; 12] = [
     "RestrictedCoresPerGPU",
     "Topology",
 ];
+
+/// The most memory of a node, in megabytes, so that its bytes are an amount.
+const MOST_MEGABYTES: u64 = Amount::MAX.0 >> 20;
 
 /// What is expected in place of a text that is no list of hosts.
 pub(super) const HOSTS: &str = "names of nodes such as n[1-4],g1, at most 1048576 of them";
@@ -227,7 +230,11 @@ fn nodes(name: &Setting, statement: &Statement) -> Result<Vec<Node>, SiteFileErr
         return Err(name.error("a node with CPUs (CPUs, or Sockets, CoresPerSocket and ThreadsPerCore above 0)"));
     }
     let reserved = whole(statement, "MemSpecLimit")?.unwrap_or(0);
-    let memory = whole(statement, "RealMemory")?.unwrap_or(1).saturating_sub(reserved).saturating_mul(1 << 20);
+    let megabytes = whole(statement, "RealMemory")?.unwrap_or(1);
+    if let Some(real) = find(statement, "RealMemory").filter(|_| megabytes > MOST_MEGABYTES) {
+        return Err(real.error(format!("megabytes, at most {MOST_MEGABYTES}")));
+    }
+    let memory = megabytes.saturating_sub(reserved) << 20;
     let gres = match find(statement, "Gres").filter(|s| !s.value.is_empty() && s.value != "(null)") {
         Some(s) => parse_gres(&s.value).ok_or_else(|| s.error("generic resources like gpu:a100:4"))?,
         None => Vec::new(),
@@ -447,6 +454,10 @@ mod tests {
             (
                 "NodeName=a RealMemory=99999999999999999999\n",
                 "1:23: found \"99999999999999999999\", expected a whole number, at most 18446744073709551615",
+            ),
+            (
+                "NodeName=a RealMemory=9999999999999999999\n",
+                "1:23: found \"9999999999999999999\", expected megabytes, at most 953674316406",
             ),
             (
                 "NodeName=n[0001-9999999]\n",
