@@ -56,10 +56,13 @@ pub(super) struct KeptIds {
 impl KeptIds {
     /// The part of the memory for keys.
     const PART_OF_MEMORY: u64 = 8;
+    /// The keys that are always kept: 4 MiB.
+    const ALWAYS: u64 = 1 << 18;
 
     pub(super) fn of(options: &ImportOptions) -> KeptIds {
         let most = options.memory.map_or(u64::MAX, |limit| limit.bytes / KeptIds::PART_OF_MEMORY / JobKeys::BYTES);
-        KeptIds { ids: options.overflow.is_none(), most_keys: usize::try_from(most).unwrap_or(usize::MAX) }
+        let most_keys = usize::try_from(most.max(KeptIds::ALWAYS)).unwrap_or(usize::MAX);
+        KeptIds { ids: options.overflow.is_none(), most_keys }
     }
 }
 
