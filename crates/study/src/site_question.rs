@@ -217,7 +217,7 @@ mod tests {
         }
         let found = site_capacity(&b.finish().unwrap());
         assert_eq!(found.units, [Rational::ONE]);
-        assert!(found.notes[0].contains("states none (1 jobs without a start are left out)."), "{:?}", found.notes);
+        assert!(found.notes[0].contains("states none (1 job without a start is left out)."), "{:?}", found.notes);
     }
 
     #[test]
