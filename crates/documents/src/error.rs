@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use evenhand_model::files::is_error_of_input;
 use evenhand_model::printable::{is_control, printable};
 use thiserror::Error;
 
@@ -111,9 +112,7 @@ impl DocumentError {
 
     /// Returns whether the environment caused the error (permissions, input and output) and not the input.
     pub fn is_environment(&self) -> bool {
-        use io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory, NotFound};
-        matches!(self, DocumentError::Read { source, .. }
-            if !matches!(source.kind(), NotFound | IsADirectory | NotADirectory | InvalidInput))
+        matches!(self, DocumentError::Read { source, .. } if !is_error_of_input(source))
     }
 }
 

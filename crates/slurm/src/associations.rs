@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use evenhand_model::{AccountTree, AccountsError, AssociationPriority, ListedAccount, Members, Rational};
 
-use crate::error::{ReadError, TextError};
+use crate::error::{ReadError, TextError, quoted};
 use crate::parse_table::Table;
 use crate::parse_values::number;
 use crate::run_commands::{Call, Commands};
 
 /// The columns of `sacctmgr show association` where no format is given. It has no column for the parent account.
-pub const DEFAULT_ASSOCIATION_COLUMNS: &str = "Cluster|Account|User|Partition|Share|Priority|GrpJobs|GrpTRES|GrpSubmit|\
+const DEFAULT_ASSOCIATION_COLUMNS: &str = "Cluster|Account|User|Partition|Share|Priority|GrpJobs|GrpTRES|GrpSubmit|\
     GrpWall|GrpTRESMins|MaxJobs|MaxTRES|MaxTRESPerNode|MaxSubmit|MaxWall|MaxTRESMins|QOS|Def QOS|GrpTRESRunMins";
 /// Columns that are read as accounts, users, shares and priorities, or that limit nothing.
 const NO_LIMITS: [&str; 13] = [
@@ -169,6 +169,38 @@ impl Accounts {
             });
         }
         Ok(Accounts { associations, qos: Vec::new() })
+    }
+
+    /// Parses the output of `sacctmgr -P show assoc` with a header line, or without one in sacctmgr's default order of columns.
+    ///
+    /// # Errors
+    /// Returns an error if there is neither a header nor the columns up to shares, or shares are malformed.
+    pub fn parse_with_any_header(text: &str) -> Result<Accounts, TextError> {
+        let first = text.lines().enumerate().find(|(_, line)| !line.trim().is_empty());
+        let (line, first) = first.map_or((1, ""), |(at, line)| (at + 1, line));
+        let fields: Vec<&str> = first.split('|').map(str::trim).collect();
+        if fields.iter().any(|field| field.eq_ignore_ascii_case("Account")) {
+            return Accounts::parse(text);
+        }
+        let header: Vec<&str> = DEFAULT_ASSOCIATION_COLUMNS.split('|').take(fields.len()).collect();
+        if !header.contains(&"Share") {
+            return Err(TextError {
+                source_name: "sacctmgr show association",
+                line,
+                column: 1,
+                found: quoted(first),
+                expected:
+                    "a header line with Account, User, Share, as sacctmgr -P prints it without -n, or lines with the \
+                    columns Cluster|Account|User|Partition|Share"
+                        .into(),
+            });
+        }
+        // Lines end with a separator in sacctmgr -p.
+        let end = if first.ends_with('|') && fields.len() > header.len() { "|" } else { "" };
+        let mut accounts = Accounts::parse(&format!("{}{end}\n{text}", header.join("|")))
+            .map_err(|error| TextError { line: error.line.saturating_sub(1).max(1), ..error })?;
+        accounts.associations.iter_mut().for_each(|association| association.line -= 1);
+        Ok(accounts)
     }
 
     /// Returns what the associations set beside shares and priorities, and priorities of one partition that count for no job.
@@ -395,6 +427,20 @@ mod tests {
         assert_eq!(names, [("a", None), ("b", Some(0)), ("y", None), ("x", Some(2))]);
         let error = Accounts::parse("Account|User|Share\nb||many\n").unwrap_err().to_string();
         assert_eq!(error, "sacctmgr show association:2:4: found \"many\", expected shares, or parent");
+    }
+
+    #[test]
+    fn a_text_without_a_header_is_quoted_itself() {
+        let parse = |text: &str| Accounts::parse_with_any_header(text).map_err(|error| error.to_string());
+        let associations = parse("lab|art||||\nlab|art|zoe||7|\n").unwrap().associations;
+        assert_eq!((associations[1].shares, associations[1].line), (RawShares::Number(7), 2));
+        let error = parse("\nart|zoe\n").unwrap_err();
+        assert!(
+            error.starts_with("sacctmgr show association:2:1: found \"art|zoe\", expected a header line"),
+            "{error}"
+        );
+        let error = parse("lab|art||||\nlab|art|zoe||many|\n").unwrap_err();
+        assert_eq!(error, "sacctmgr show association:2:14: found \"many\", expected shares, or parent");
     }
 
     #[test]

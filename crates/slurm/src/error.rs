@@ -23,7 +23,7 @@ impl ReadError {
     /// Returns whether the environment failed (exit status 3) rather than the input (2): all errors but an empty
     /// history.
     pub fn is_environment(&self) -> bool {
-        !matches!(self, ReadError::Import(ImportError::NothingLeft(_)))
+        !matches!(self, ReadError::Import(ImportError::NothingLeft { .. }))
     }
 }
 

@@ -1,8 +1,8 @@
 //! The fair-share tree with usage as Slurm computes it: `sshare`.
 
 use crate::error::{ReadError, TextError};
-use crate::parse_table::{Row, Table};
-use crate::parse_values::{float, number};
+use crate::parse_table::{Field, Row, Table};
+use crate::parse_values::float;
 use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
 
@@ -75,7 +75,7 @@ fn share(row: &Row<'_, '_>) -> Result<ShareRow, TextError> {
         depth,
         raw_shares: row.get("RawShares").map(|f| f.text.to_string()),
         norm_shares: part("NormShares")?,
-        raw_usage: row.get("RawUsage").map(|f| f.read("a whole number", number)).transpose()?,
+        raw_usage: row.get("RawUsage").map(Field::whole).transpose()?,
         effective_usage: part("EffectvUsage")?,
         fair_share: part("FairShare")?,
         level_fs: part("LevelFS")?,

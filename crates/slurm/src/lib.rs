@@ -52,9 +52,7 @@ mod why_record;
 
 pub use accounting_history::{History, Window};
 pub use array_task_ids::ArrayTaskIds;
-pub use associations::{
-    Accounts, Association, AssociationSetting, AssociationTree, DEFAULT_ASSOCIATION_COLUMNS, RawShares,
-};
+pub use associations::{Accounts, Association, AssociationSetting, AssociationTree, RawShares};
 pub use batch_script::{BatchRequest, BatchScriptError};
 pub use cluster_from_site::{ClusterOptions, LeftOut, SiteCluster, cluster};
 pub use configuration::Configuration;
@@ -78,8 +76,8 @@ pub use site_files::{
     Dump, Position, Qos, SIMULATED_SETTINGS, SchedulerSettings, SiteClosure, SiteFileError, SlurmConf, TextFiles,
     Unmodelled, billing_weights_without_effect, gang_with_other_modes, inconsistent_qos, licences_of_conf,
     limit_associations, limit_jobs_of_qos, limit_partitions, parse_dump, parse_events, parse_qos, parse_reservations,
-    priorities_and_preemption_of_qos, read_slurm_conf, scheduler_settings, simulated_settings_text, slurm_conf_names,
-    unmodelled_settings, weights_without_priorities,
+    priorities_and_preemption_of_qos, read_command_text, read_slurm_conf, scheduler_settings, simulated_settings_text,
+    slurm_conf_names, some_records, unmodelled_settings, weights_without_priorities,
 };
 pub use site_priority::{site_configuration, site_priority};
 pub use slurmrestd::{ApiVersion, Rest, RestError};

@@ -4,7 +4,6 @@ use crate::error::{ReadError, TextError};
 use crate::generic_resources::{Gres, parse_gres};
 use crate::parse_key_values::{Record, records};
 use crate::parse_table::Field;
-use crate::parse_values::number;
 use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
 
@@ -91,7 +90,7 @@ impl Nodes {
 }
 
 fn node(record: &Record<'_>) -> Result<Node, TextError> {
-    let count = |key: &str| record.get(key).map(|field| field.read("a whole number", number)).transpose();
+    let count = |key: &str| record.get(key).map(|field| field.whole()).transpose();
     let tres = |key: &str| match record.get(key) {
         Some(field) => Tres::parse(field.text).map_err(|error| {
             let (at, part) = (error.at, error.found);

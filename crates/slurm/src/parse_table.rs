@@ -1,6 +1,7 @@
 //! Parses text in columns with a header line, as `squeue -O`, `sacctmgr -P`, `sshare -P` and `sprio -o` print it.
 
 use crate::error::{TextError, quoted};
+use crate::parse_values::{expected_number, number};
 
 /// The column separator for commands that accept any: no name, reason or feature contains it.
 pub(crate) const SEPARATOR: char = '\u{1f}';
@@ -103,6 +104,11 @@ impl<'a> Field<'a> {
     /// Converts the field with `read`.
     pub(crate) fn read<T>(self, expected: &str, read: impl FnOnce(&'a str) -> Option<T>) -> Result<T, TextError> {
         read(self.text).ok_or_else(|| self.error(expected))
+    }
+
+    /// Converts the field to a whole number.
+    pub(crate) fn whole(self) -> Result<u64, TextError> {
+        number(self.text).ok_or_else(|| self.error(&expected_number(self.text)))
     }
 
     /// Returns an error at the position of the field.

@@ -18,6 +18,14 @@ pub(crate) fn number(text: &str) -> Option<u64> {
     digits(number)?.checked_mul(1 << shift)
 }
 
+/// Returns what is expected in place of a text that [`number`] does not read: a whole number, or a smaller one.
+pub(crate) fn expected_number(found: &str) -> String {
+    match !found.is_empty() && found.trim_end_matches(['K', 'M', 'G']).bytes().all(|b| b.is_ascii_digit()) {
+        true => format!("a whole number, at most {}", u64::MAX),
+        false => "a whole number".into(),
+    }
+}
+
 /// Parses seconds since 1970, or a time like 2026-01-31T12:00:00 in UTC.
 pub(crate) fn time(text: &str) -> Option<Time> {
     match number(text).filter(|_| text.bytes().all(|b| b.is_ascii_digit())) {
@@ -107,6 +115,8 @@ mod tests {
             ["7", "2K", "1M", "", "K", "-1", "1.5K", "99999999999999999999", "20000000000000000K"].map(number),
             [Some(7), Some(2048), Some(1 << 20), None, None, None, None, None, None]
         );
+        let expected = ["many", "", "99999999999999999999", "20000000000000000K"].map(expected_number);
+        assert_eq!(expected.map(|text| text.ends_with("at most 18446744073709551615")), [false, false, true, true]);
         assert_eq!(time("1693484987"), time("2023-08-31T12:29:47"));
         assert_eq!((time("2K"), time("soon"), time("99999999999999")), (None, None, None));
         assert_eq!((signed("-100"), float("inf"), float("nan")), (Some(-100), Some(f64::INFINITY), None));

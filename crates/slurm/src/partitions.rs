@@ -2,7 +2,7 @@
 
 use crate::error::{ReadError, TextError};
 use crate::parse_key_values::{Record, records};
-use crate::parse_values::{Limit, number};
+use crate::parse_values::Limit;
 use crate::run_commands::{Call, Commands};
 
 /// The partitions of a site that the user may see.
@@ -73,13 +73,13 @@ impl Partitions {
 
 fn partition(record: &Record<'_>) -> Result<Partition, TextError> {
     let text = |key: &str| record.get(key).map(|f| f.text.to_string());
-    let count = |key: &str| record.get(key).map(|field| field.read("a whole number", number)).transpose();
+    let count = |key: &str| record.get(key).map(|field| field.whole()).transpose();
     let limit = |key: &str| match record.get(key) {
         Some(field) => field.read("a time limit like 1-00:00:00", Limit::parse),
         None => Ok(Limit::None),
     };
     let max_nodes = match record.get("MaxNodes").filter(|f| !f.text.eq_ignore_ascii_case("UNLIMITED")) {
-        Some(field) => Some(field.read("a whole number", number)?),
+        Some(field) => Some(field.whole()?),
         None => None,
     };
     Ok(Partition {

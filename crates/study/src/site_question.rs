@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use evenhand_model::{PeakUse, Rational, Resource, Span, Time, Workload, peak_use};
+use evenhand_model::{PeakUse, Rational, Resource, Span, Time, Workload, counted, peak_use};
 use evenhand_policies::equivalents::PROCESSORS;
 use evenhand_simulator::Backfill;
 
@@ -98,7 +98,7 @@ fn excess(workload: &Workload, name: &str, peak: &Rational, key: &str, stated: u
 fn left_out(workload: &Workload) -> String {
     let absent = (0..workload.len()).filter(|row| workload.start(*row).is_none()).count();
     match has_starts(workload) && absent > 0 {
-        true => format!(" ({absent} jobs without a start are left out)"),
+        true => format!(" ({} left out)", counted(absent, "job without a start is", "jobs without a start are")),
         false => String::new(),
     }
 }
@@ -144,7 +144,7 @@ pub fn unix_origin(workload: &Workload) -> Option<u64> {
 /// Returns the scheduler of the site's question, and why: EASY where most jobs have a requested wall time.
 pub fn site_scheduler(workload: &Workload) -> (Backfill, String) {
     let asked = (0..workload.len()).filter(|row| workload.requested(*row).is_some()).count();
-    let share = format!("{asked} of {} jobs have a requested wall time", workload.len());
+    let share = format!("{asked} of {} a requested wall time", counted(workload.len(), "job has", "jobs have"));
     match 2 * asked > workload.len() {
         true => (Backfill::Easy, format!("Scheduler: easy, since {share}.")),
         false => (Backfill::None, format!("Scheduler: strict, since only {share}.")),
@@ -159,8 +159,12 @@ mod tests {
     const ONE: Nano = 1_000_000_000;
 
     fn log(header: &[(&str, &str)], requested: usize) -> Workload {
+        log_of(4, header, requested)
+    }
+
+    fn log_of(jobs: usize, header: &[(&str, &str)], requested: usize) -> Workload {
         let mut b = WorkloadBuilder::new([Resource::new("cpu", "processors"), Resource::new("mem", "KB")]);
-        for i in 0..4 {
+        for i in 0..jobs {
             b.push(&Task {
                 submit: Time::from_secs(10 * i as u64),
                 start: Some(Time::from_secs(50 + i as u64)),
@@ -173,6 +177,15 @@ mod tests {
         }
         header.iter().for_each(|(key, value)| b.add_header(key, value));
         b.finish().unwrap()
+    }
+
+    #[test]
+    fn a_job_is_counted_in_the_singular() {
+        let (scheduler, why) = site_scheduler(&log_of(1, &[], 0));
+        assert_eq!(
+            (scheduler, why.as_str()),
+            (Backfill::None, "Scheduler: strict, since only 0 of 1 job has a requested wall time.")
+        );
     }
 
     fn capacity(header: &[(&str, &str)]) -> (Vec<String>, String) {
@@ -204,7 +217,7 @@ mod tests {
         }
         let found = site_capacity(&b.finish().unwrap());
         assert_eq!(found.units, [Rational::ONE]);
-        assert!(found.notes[0].contains("states none (1 jobs without a start are left out)."), "{:?}", found.notes);
+        assert!(found.notes[0].contains("states none (1 job without a start is left out)."), "{:?}", found.notes);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use evenhand_model::memory::MemoryLimit;
 use self::unpack::{archive_members, unpacked};
 use crate::import::{ImportError, ImportOptions};
 
+mod check_output;
 mod unpack;
 
 /// The source of a trace, or of one part of it.

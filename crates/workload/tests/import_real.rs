@@ -225,7 +225,7 @@ fn accounting_of_real_sites_is_read() {
                 seen += found.summary.tasks;
             }
             // This one holds steps only.
-            Err(ImportError::NothingLeft(summary)) => {
+            Err(ImportError::NothingLeft { summary, .. }) => {
                 assert_eq!(summary.dropped, [("job steps, which sacct -X omits".to_string(), rows)], "{file}");
             }
             Err(e) => panic!("{file}: {e}"),

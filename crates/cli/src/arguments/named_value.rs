@@ -2,10 +2,14 @@
 
 use std::num::NonZeroUsize;
 
+use evenhand_model::calendar::parse_date_time;
 use evenhand_model::memory::parse_size;
 #[cfg(feature = "analysis")]
 use evenhand_policies::equivalents::Combine;
 use evenhand_study::{ARRIVALS, Arrivals, BACKFILLS, Backfill, Layout, PLACEMENTS, Placement, VARIATIONS, Vary};
+
+/// What a page has instead of a date.
+pub(super) const UNDATED: &str = "undated";
 
 /// Parses a number that is at least 1.
 pub(super) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
@@ -15,6 +19,13 @@ pub(super) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
 /// Parses a number of bytes, with or without a unit.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     parse_size(text).ok_or_else(|| "expected a size such as 8Gi".to_string())
+}
+
+/// Parses a date, or `undated`.
+pub(super) fn date_or_undated(text: &str) -> Result<String, String> {
+    let is_date = || parse_date_time(format!("{text}T00:00:00").as_bytes()).is_some();
+    let known = text == UNDATED || is_date();
+    known.then(|| text.to_string()).ok_or_else(|| format!("expected a date such as 2026-11-25, or {UNDATED}"))
 }
 
 /// Parses the name of a kind of backfilling.

@@ -1,6 +1,8 @@
 //! Writing of folders and files.
 
 use std::path::Path;
+#[cfg(feature = "slurm")]
+use std::path::PathBuf;
 
 use evenhand_model::files::FolderLock;
 
@@ -23,6 +25,14 @@ pub(crate) fn lock_folder(path: &Path) -> Result<FolderLock, Failure> {
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     evenhand_model::files::write_atomically(path, text.as_bytes())
         .map_err(|e| Failure::Environment(format!("cannot write {}: {e}", path.display())))
+}
+
+/// Writes several files, each atomically: if one cannot be written, as on a full disk, no old file is replaced.
+#[cfg(feature = "slurm")]
+pub(crate) fn write_files(files: &[(PathBuf, String)]) -> Result<(), Failure> {
+    let files: Vec<(&Path, &[u8])> = files.iter().map(|(path, text)| (path.as_path(), text.as_bytes())).collect();
+    evenhand_model::files::write_all_atomically(&files)
+        .map_err(|(path, e)| Failure::Environment(format!("cannot write {}: {e}", path.display())))
 }
 
 /// Returns a file name for a name from an input: characters other than ASCII letters and digits become `_`.

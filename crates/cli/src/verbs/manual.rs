@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::Command;
 use clap_mangen::Man;
+use evenhand_model::counted;
 use evenhand_policies::Registry;
 
 use crate::arguments::{ManualArgs, command_with_policy_names};
@@ -16,7 +17,10 @@ pub(crate) fn run(args: &ManualArgs, registry: &Registry, console: &Console) -> 
     let mut command = without_help_verbs(command_with_policy_names(registry));
     command.build();
     let pages = write_pages(command, args)?;
-    console.result(&format!("{pages} manual pages in {}", args.folder.display()))
+    if console.is_json() {
+        return console.json(&serde_json::json!({ "pages": pages, "folder": args.folder }));
+    }
+    console.result(&format!("{} in {}", counted(pages, "manual page", "manual pages"), args.folder.display()))
 }
 
 /// Drops the verb `help`, which repeats every page.
@@ -25,7 +29,7 @@ fn without_help_verbs(command: Command) -> Command {
 }
 
 /// Writes the page of a command and of the commands below it, and returns their number.
-fn write_pages(command: Command, args: &ManualArgs) -> Result<usize, Failure> {
+fn write_pages(command: Command, args: &ManualArgs) -> Result<u64, Failure> {
     let mut pages = 1;
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         pages += write_pages(below.clone(), args)?;

@@ -8,7 +8,7 @@ fn assert_trace_rejected(name: &str, content: impl AsRef<[u8]>, expected: &[&str
     let folder = TestFolder::with(name, content);
     folder.assert_rejects(&["study", name, "--out", "out"], 2, expected);
     folder.assert_rejects(&["workload", "describe", name], 2, expected);
-    folder.assert_rejects(&["workload", "import", name, "-o", "w.parquet"], 2, expected);
+    folder.assert_rejects(&["workload", "import", name, "-o", "new.parquet"], 2, expected);
 }
 
 /// Asserts that `study` rejects these options.

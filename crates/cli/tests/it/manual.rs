@@ -37,6 +37,21 @@ fn every_verb_has_a_page_with_its_options_and_hidden_verbs_have_none() {
 }
 
 #[test]
+fn the_date_is_a_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |date: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand"));
+        command.arg("manual").arg(folder.path()).args(["--date", date, "--format", "json"]).output().unwrap()
+    };
+    let output = run("2026-13-45");
+    assert_eq!((output.status.code(), pages(folder.path()).len()), (Some(2), 0));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("expected a date such as 2026-11-25"));
+    let output = run("undated");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["pages"], pages(folder.path()).len());
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_a_failure_of_the_environment() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");

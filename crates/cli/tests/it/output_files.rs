@@ -61,6 +61,27 @@ fn folders_sockets_and_links_to_nothing_are_refused() {
 }
 
 #[test]
+fn a_missing_folder_and_a_file_in_place_of_a_folder_are_named() {
+    let folder = TestFolder::with("file", "");
+    let output =
+        folder.assert_rejects(&generate("absent/w.parquet"), 3, &["the folder absent does not exist; create it"]);
+    assert!(!output.stderr.contains(".partial"), "{}", output.stderr);
+    let study = ["study", "--policy", "fifo", "--out", "file"];
+    folder.assert_rejects(&study, 3, &["cannot use the folder file: file is a file, not a folder; name another"]);
+}
+
+#[test]
+fn json_of_a_command_that_writes_a_file_is_all_that_it_prints() {
+    let folder = TestFolder::new();
+    let json = |arguments: &[&str]| folder.run(&[arguments, &["--format", "json"]].concat()).assert_succeeds().json();
+    let written = json(&generate("w.parquet"));
+    assert_eq!((&written["tasks"], &written["written"]), (&100.into(), &"w.parquet".into()));
+    let written = json(&["workload", "export", "w.parquet", "--to", "evalys-csv", "-o", "w.csv"]);
+    assert_eq!((&written["format"], &written["written"]), (&"evalys-csv".into(), &"w.csv".into()));
+    assert!(written["tasks"].as_u64().is_some_and(|tasks| tasks > 0) && written["losses"].is_array(), "{written}");
+}
+
+#[test]
 fn partial_files_of_killed_processes_are_removed_by_the_next() {
     let folder = TestFolder::new();
     folder.run(&generate("w.parquet")).assert_succeeds();

@@ -9,6 +9,11 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// Returns an error if a folder cannot be created, or if the path is something else.
 pub fn create_folder(path: &Path) -> io::Result<()> {
+    let is_other = |p: &&Path| !p.as_os_str().is_empty() && p.exists() && !p.is_dir();
+    if let Some(other) = path.ancestors().find(is_other) {
+        let problem = format!("{} is a file, not a folder; name another", other.display());
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, problem));
+    }
     let missing: Vec<PathBuf> =
         path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.is_dir()).map(Path::to_owned).collect();
     fs::create_dir_all(path)?;
@@ -43,7 +48,9 @@ mod tests {
         create_folder(&path).unwrap();
         assert!(path.is_dir());
         fs::write(path.join("file"), "").unwrap();
-        assert!(create_folder(&path.join("file/d")).is_err());
-        assert!(create_folder(&path.join("file")).is_err());
+        for below in ["file/d", "file"] {
+            let error = create_folder(&path.join(below)).unwrap_err().to_string();
+            assert_eq!(error, format!("{}/file is a file, not a folder; name another", path.display()));
+        }
     }
 }

@@ -17,7 +17,18 @@ mod folder;
 mod folder_lock;
 mod partial_file;
 mod replace;
+mod same_file;
+
+use std::io;
 
 pub use folder::{create_folder, sync_folder};
 pub use folder_lock::FolderLock;
-pub use replace::{replace_file, write_atomically};
+pub use replace::{replace_file, write_all_atomically, write_atomically};
+pub use same_file::is_same_file;
+
+/// Returns whether an error in reading a file is one of the path that was given, such as a missing file or a folder in place
+/// of a file, and not of the environment.
+pub fn is_error_of_input(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | IsADirectory | NotADirectory | InvalidInput)
+}

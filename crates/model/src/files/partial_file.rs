@@ -27,7 +27,7 @@ pub(super) fn create_partial_file(folder: &Path, mode: Option<u32>) -> io::Resul
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX).permissions(Permissions::from_mode(mode.unwrap_or(MODE)));
     for _ in 0..ATTEMPTS {
-        let partial = builder.tempfile_in(folder)?;
+        let partial = builder.tempfile_in(folder).map_err(|error| not_created(folder, &error))?;
         match partial.as_file().lock() {
             // A file system without locks: nobody can take the file for abandoned.
             Err(e) if e.kind() == io::ErrorKind::Unsupported => return Ok(partial),
@@ -39,6 +39,18 @@ pub(super) fn create_partial_file(folder: &Path, mode: Option<u32>) -> io::Resul
         }
     }
     Err(io::Error::other("another process removes its temporary files; run the command again"))
+}
+
+/// Describes why no file can be created in `folder`, without the random name of the file.
+fn not_created(folder: &Path, error: &io::Error) -> io::Error {
+    let (kind, folder) = (error.kind(), folder.display());
+    let problem = match kind {
+        io::ErrorKind::NotFound => format!("the folder {folder} does not exist; create it, or name another"),
+        io::ErrorKind::NotADirectory => format!("{folder} is not a folder; name another"),
+        io::ErrorKind::PermissionDenied => format!("permission denied: this user may not create files in {folder}"),
+        _ => format!("cannot create a file in the folder {folder}: {kind}"),
+    };
+    io::Error::new(kind, problem)
 }
 
 /// Removes the abandoned partial files in `folder`, once in each process: a folder of a sweep has many files.

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
-use super::destination::Destination;
+use tempfile::NamedTempFile;
+
+use super::destination::{Destination, RegularFile};
 use super::folder::sync_folder;
 use super::partial_file::{create_partial_file, remove_abandoned};
 
@@ -32,14 +34,42 @@ use super::partial_file::{create_partial_file, remove_abandoned};
 /// Returns an error if `path` is something that cannot be replaced (a folder, a socket, a link without target), if the
 /// temporary file cannot be created, synced or renamed, or if `write` fails.
 pub fn replace_file<T, E: From<io::Error>>(path: &Path, write: impl FnOnce(&mut File) -> Result<T, E>) -> Result<T, E> {
-    let destination = Destination::of(path)?;
-    let file = match &destination {
+    let (done, filled) = fill(path, write)?;
+    if let Some(filled) = filled {
+        filled.rename()?;
+    }
+    Ok(done)
+}
+
+/// A temporary file with its whole content on disk, and the file that it will be.
+struct Filled {
+    partial: NamedTempFile,
+    file: RegularFile,
+}
+
+impl Filled {
+    fn rename(self) -> io::Result<()> {
+        let Filled { partial, file } = self;
+        file.check_unchanged()?;
+        // The lock is released when `_locked` is dropped, after the name is no longer that of a partial file.
+        let (_locked, partial) = partial.into_parts();
+        fs::rename(&partial, &file.path)?;
+        partial.keep().map_err(|e| e.error)?;
+        sync_folder(&file.folder)
+    }
+}
+
+/// Writes a temporary file beside `path` and syncs it; a pipe or a device is written to directly.
+fn fill<T, E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<T, E>,
+) -> Result<(T, Option<Filled>), E> {
+    let file = match Destination::of(path)? {
         Destination::File(file) => file,
-        Destination::Stream(stream) => {
-            let mut stream = stream.try_clone()?;
+        Destination::Stream(mut stream) => {
             let done = write(&mut stream)?;
             stream.flush()?;
-            return Ok(done);
+            return Ok((done, None));
         }
     };
     remove_abandoned(&file.folder);
@@ -50,13 +80,21 @@ pub fn replace_file<T, E: From<io::Error>>(path: &Path, write: impl FnOnce(&mut 
         keep_owner_and_permissions(partial.as_file(), old)?;
     }
     partial.as_file().sync_all()?;
-    file.check_unchanged()?;
-    // The lock is released when `_locked` is dropped, after the name is no longer that of a partial file.
-    let (_locked, partial) = partial.into_parts();
-    fs::rename(&partial, &file.path)?;
-    partial.keep().map_err(|e| e.error)?;
-    sync_folder(&file.folder)?;
-    Ok(done)
+    Ok((done, Some(Filled { partial, file })))
+}
+
+/// Writes several files durably, each atomically: all are written beside their destinations before the first of them is
+/// renamed, so that a full disk leaves every old file as it is.
+///
+/// # Errors
+/// Returns the path of the file that cannot be written, and the cause.
+pub fn write_all_atomically<'a>(files: &[(&'a Path, &[u8])]) -> Result<(), (&'a Path, io::Error)> {
+    let mut all = Vec::new();
+    for (path, bytes) in files {
+        let ((), filled) = fill(path, |file| file.write_all(bytes)).map_err(|error: io::Error| (*path, error))?;
+        all.extend(filled.map(|filled| (*path, filled)));
+    }
+    all.into_iter().try_for_each(|(path, filled)| filled.rename().map_err(|error| (path, error)))
 }
 
 /// Writes `bytes` to `path` atomically and durably, as [`replace_file`] does.
@@ -143,6 +181,27 @@ mod tests {
         let socket = UnixListener::bind(&path).unwrap();
         refused("is a socket");
         drop(socket);
+    }
+
+    #[test]
+    fn of_several_files_none_is_replaced_if_one_cannot_be_written() {
+        let (folder, path) = folder();
+        fs::write(&path, "old").unwrap();
+        let absent = folder.path().join("absent/file");
+        let (failed, error) = write_all_atomically(&[(&path, b"new"), (&absent, b"new")]).unwrap_err();
+        assert_eq!((failed, error.kind()), (absent.as_path(), io::ErrorKind::NotFound));
+        assert_eq!((fs::read(&path).unwrap(), entries(folder.path())), (b"old".to_vec(), 1));
+        let other = folder.path().join("other");
+        write_all_atomically(&[(&path, b"new"), (&other, b"2")]).unwrap();
+        assert_eq!((fs::read(&path).unwrap(), fs::read(&other).unwrap()), (b"new".to_vec(), b"2".to_vec()));
+    }
+
+    #[test]
+    fn a_missing_folder_is_named_and_not_the_temporary_file() {
+        let (folder, _) = folder();
+        let error = write_atomically(&folder.path().join("a/b"), b"new").unwrap_err();
+        let expected = format!("the folder {}/a does not exist; create it, or name another", folder.path().display());
+        assert_eq!((error.to_string(), error.kind()), (expected, io::ErrorKind::NotFound));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use evenhand_model::calendar::parse_date_time;
 use evenhand_model::{Time, expand_hostlist};
 
+use super::slurm_conf::HOSTS;
 use crate::error::TextError;
 use crate::parse_key_values::records;
 use crate::parse_table::{Field, Table};
@@ -147,9 +148,7 @@ struct Parts<'a> {
 fn closure(parts: Parts<'_>) -> Result<SiteClosure, TextError> {
     let time =
         |field: Field<'_>| field.read("a time like 2026-01-31T12:00:00", |text| parse_date_time(text.as_bytes()));
-    let nodes = parts
-        .nodes
-        .read("names of nodes such as n[1-4],g1", |text| expand_hostlist(text).filter(|names| !names.is_empty()))?;
+    let nodes = parts.nodes.read(HOSTS, |text| expand_hostlist(text).filter(|names| !names.is_empty()))?;
     let from = time(parts.from)?;
     let to = parts.to.map(|field| Ok((time(field)?, field))).transpose()?;
     if let Some((_, field)) = to.filter(|(to, _)| *to <= from) {
@@ -230,7 +229,7 @@ mod tests {
         let event = |text: &str| parse_events(text).unwrap_err().to_string();
         assert_eq!(
             event("NodeName|TimeStart|TimeEnd\nn[1-|2026-01-31T02:00:00|\n"),
-            "sacctmgr show event:2:1: found \"n[1-\", expected names of nodes such as n[1-4],g1"
+            "sacctmgr show event:2:1: found \"n[1-\", expected names of nodes such as n[1-4],g1, at most 1048576 of them"
         );
         assert_eq!(
             event("REASON USER TIMESTAMP NODELIST\nfan root yesterday n1\n"),

@@ -36,11 +36,11 @@ impl Unmodelled {
 const NO_PREEMPTION: &str = "used only by --scheduler slurm; other schedulers preempt no job";
 
 /// Settings of slurm.conf as a whole, with the values that change nothing, and what happens instead.
-const SETTINGS: [(&str, &[&str], &str); 17] = [
+const SETTINGS: [(&str, &[&str], &str); 19] = [
     (
         "AccountingStorageEnforce",
         &["associations"],
-        "limits of associations and QOS are enforced, except limits in TRES-minutes; submissions beyond limits are counted, not refused",
+        "limits in TRES-minutes hold no job back; submissions beyond limits are counted, not refused",
     ),
     ("CompleteWait", &["0"], "used only by --scheduler slurm; other schedulers start jobs while others are completing"),
     ("DefMemPerCPU", &["0"], "a job's memory is that of the log"),
@@ -66,12 +66,18 @@ const SETTINGS: [(&str, &[&str], &str); 17] = [
         &["site_factor/none"],
         "every job has the site factor 0: what the plugin adds to priorities is not known",
     ),
+    (
+        "PriorityType",
+        &["priority/basic", "priority/multifactor"],
+        "simulated as priority/basic: the policy site starts jobs in the order of their submission",
+    ),
     ("PriorityUsageResetPeriod", &["NONE"], "past use decays by its half-life and is never cleared"),
     (
         "SchedulerParameters",
         &[],
         "used only by --scheduler slurm; other schedulers backfill at every event or keep strict order",
     ),
+    ("SchedulerType", &["sched/backfill", "sched/builtin"], "simulated as sched/backfill"),
     (
         "SelectType",
         &["select/cons_tres", "select/cons_res"],
@@ -378,7 +384,7 @@ mod tests {
     fn what_decides_starts_and_is_not_followed_is_listed_by_name() {
         let mut conf = SlurmConf::default();
         let text = "SchedulerParameters=bf_interval=10\nPreemptType=preempt/none\nPriorityFlags=INCR_ONLY,NO_NORMAL_QOS\nPriorityWeightTRES=CPU=5,node=7\nPriorityWeightAssoc=9\n\
-            PriorityWeightQOS=0\nPrioritySiteFactorPlugin=site_factor/lab\nKillWait=30\nSelectType=select/linear\n";
+            PriorityWeightQOS=0\nPrioritySiteFactorPlugin=site_factor/lab\nPriorityType=priority/bogus\nSchedulerType=sched/builtin\nKillWait=30\nSelectType=select/linear\n";
         conf.configuration = crate::Configuration::parse(text).unwrap();
         let all = |values: &[&str]| values.iter().map(|v| v.to_string()).collect::<Vec<_>>();
         conf.options.insert("PartitionName allowaccounts".into(), all(&["main=ALL", "gpu=physics"]));
@@ -406,6 +412,7 @@ mod tests {
             shown,
             [
                 ("PrioritySiteFactorPlugin", &all(&["site_factor/lab"])[..]),
+                ("PriorityType", &all(&["priority/bogus"])[..]),
                 ("SchedulerParameters", &all(&["bf_interval=10"])[..]),
                 ("SelectType", &all(&["select/linear"])[..]),
                 ("PriorityFlags", &all(&["INCR_ONLY"])[..]),

@@ -12,6 +12,7 @@ mod sacctmgr_dump;
 mod scheduler_settings;
 mod slurm_conf;
 mod statements;
+mod text_file;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,9 @@ pub use sacctmgr_dump::{Dump, parse_dump};
 pub(crate) use scheduler_settings::PreemptModes;
 pub use scheduler_settings::{SIMULATED_SETTINGS, SchedulerSettings, scheduler_settings, simulated_settings_text};
 pub use slurm_conf::{SlurmConf, read_slurm_conf, slurm_conf_names};
+pub use text_file::{read_command_text, some_records};
+
+use evenhand_model::files::is_error_of_input as is_input;
 
 use crate::error::TextError;
 
@@ -71,7 +75,7 @@ impl SiteFileError {
     /// Returns whether the environment failed rather than the input.
     pub fn is_environment(&self) -> bool {
         match self {
-            SiteFileError::Read { source, .. } => source.kind() != std::io::ErrorKind::NotFound,
+            SiteFileError::Read { source, .. } => !is_input(source),
             SiteFileError::Invalid { .. } => false,
         }
     }

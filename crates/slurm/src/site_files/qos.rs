@@ -7,7 +7,7 @@ use evenhand_model::{Quantity, Rational};
 use crate::associations::parse_priority;
 use crate::error::{ReadError, TextError};
 use crate::parse_table::{Field, Table};
-use crate::parse_values::{Limit, number};
+use crate::parse_values::Limit;
 use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
 
@@ -157,7 +157,7 @@ fn check(column: &str, field: Field<'_>) -> Result<(), TextError> {
     if is(&["GrpTRES", "MaxTRES", "MaxTRESPU"]) {
         field.read("amounts of resources like cpu=64,mem=1T", |text| Tres::parse(text).ok())?;
     } else if is(&["GrpJobs", "MaxJobsPU", "GrpSubmit", "MaxSubmitPU"]) {
-        field.read("a whole number", number)?;
+        field.whole()?;
     } else if is(&["UsageFactor"]) {
         let is_number = |text: &str| Quantity::parse(text.strip_prefix('-').unwrap_or(text)).ok();
         field.read("a number such as 0.5", is_number)?;

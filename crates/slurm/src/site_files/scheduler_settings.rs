@@ -137,6 +137,9 @@ const SETTINGS: [&str; 16] = [
     "slurm_version",
 ];
 
+/// The newest release whose slurm.conf(5) is known.
+const NEWEST: (u32, u32) = (26, 5);
+
 /// How long the nodes of a job run its epilog; slurm.conf does not set it.
 const EPILOG_TAKES: Span = Span::from_secs(1);
 
@@ -226,6 +229,12 @@ pub fn scheduler_settings(conf: &SlurmConf) -> Result<SchedulerSettings, SiteFil
     settings.options.charge_ends = conf.configuration.enforces_limits();
     let release = conf.configuration.release_month();
     settings.options.tests_by_interval = release.is_some_and(|release| release >= (24, 11));
+    if let (Some(name), true) = (conf.configuration.release(), release.is_some_and(|release| release > NEWEST)) {
+        settings.notes.push(format!(
+            "The release of Slurm is {name}, and the newest that is known is {}.{:02}: simulated by the rules of 24.11.",
+            NEWEST.0, NEWEST.1
+        ));
+    }
     let selects = conf.configuration.get("SelectType").is_some();
     if !selects && release.is_some_and(|release| release <= (22, 5)) {
         settings.options.whole_nodes = true;
@@ -411,6 +420,10 @@ mod tests {
         let of = |text: &str| read(text).unwrap();
         assert!(!of("SelectType=select/cons_tres\nSLURM_VERSION=23.11.4\n").options.tests_by_interval);
         assert!(of("SelectType=select/cons_tres\nSLURM_VERSION=24.11.0\n").options.tests_by_interval);
+        let newer = of("SelectType=select/cons_tres\nSLURM_VERSION=99.99\n");
+        let note =
+            "The release of Slurm is 99.99, and the newest that is known is 26.05: simulated by the rules of 24.11.";
+        assert_eq!((newer.options.tests_by_interval, newer.notes), (true, vec![note.to_string()]));
         // The default of SelectType.
         let defaults = ["22.05.8", "23.11.1", "23.02.7"].map(|release| of(&format!("SLURM_VERSION={release}\n")));
         assert_eq!(defaults.each_ref().map(|d| d.options.whole_nodes), [true, false, false]);

@@ -1,7 +1,7 @@
 //! slurm.conf: settings, nodes and partitions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::statements::{Setting, Statement, read_statements};
 use super::{Position, SiteFileError};
@@ -9,14 +9,16 @@ use crate::cluster_from_site::shortened;
 use crate::configuration::Configuration;
 use crate::generic_resources::parse_gres;
 use crate::nodes::Node;
-use crate::parse_values::{Limit, number};
+use crate::parse_values::{Limit, expected_number, number};
 use crate::partitions::Partition;
-use evenhand_model::expand_hostlist;
+use evenhand_model::{Amount, expand_hostlist};
 use evenhand_policies::{BILLING_WEIGHTS, TresWeight};
 
 /// What slurm.conf says.
 #[derive(Clone, Debug, Default)]
 pub struct SlurmConf {
+    /// The file and those that it includes, in the order in which they are read.
+    pub files: Vec<PathBuf>,
     /// The settings of the site as a whole.
     pub configuration: Configuration,
     /// The nodes in their order, with their partitions.
@@ -75,12 +77,43 @@ const OPTION_NAMES: [&str; 12] = [
     "Topology",
 ];
 
+/// The most memory of a node, in megabytes, so that its bytes are an amount.
+const MOST_MEGABYTES: u64 = Amount::MAX.0 >> 20;
+
+/// What is expected in place of a text that is no list of hosts.
+pub(super) const HOSTS: &str = "names of nodes such as n[1-4],g1, at most 1048576 of them";
+
 fn is_option(name: &str) -> bool {
     is_known(name) || OPTION_NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 fn is_known(name: &str) -> bool {
     NAMES.lines().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Settings that are times, of which a simulation reads the values only with the policy that they are for.
+const TIMES: [&str; 2] = ["PriorityDecayHalfLife", "PriorityMaxAge"];
+
+/// Settings that are weights of the factors of a priority.
+const WEIGHTS: [&str; 6] = [
+    "PriorityWeightAge",
+    "PriorityWeightAssoc",
+    "PriorityWeightFairShare",
+    "PriorityWeightJobSize",
+    "PriorityWeightPartition",
+    "PriorityWeightQOS",
+];
+
+/// Checks the value of a setting of the site as a whole as slurmctld does when it reads the file, whatever the policy.
+fn check_value(setting: &Setting) -> Result<(), SiteFileError> {
+    let is_any = |names: &[&str]| names.iter().any(|name| setting.is(name));
+    if is_any(&TIMES) && Limit::parse_configured(&setting.value).is_none() {
+        return Err(setting.error("a time such as 7-0 (days and hours), 12:00:00, or minutes"));
+    }
+    if is_any(&WEIGHTS) && setting.value.parse::<u32>().is_err() {
+        return Err(setting.error(format!("a whole number, at most {}", u32::MAX)));
+    }
+    Ok(())
 }
 
 /// Returns the names of parameters of slurm.conf(5), to find one that an unknown name may mean.
@@ -94,8 +127,8 @@ pub fn slurm_conf_names() -> impl Iterator<Item = &'static str> {
 /// Returns an error with file and line if a file cannot be read, a value is malformed, a node is defined twice, or a
 /// partition names a node that is not defined.
 pub fn read_slurm_conf(path: &Path) -> Result<SlurmConf, SiteFileError> {
-    let statements = read_statements(path)?;
-    let mut conf = SlurmConf::default();
+    let (statements, files) = read_statements(path)?;
+    let mut conf = SlurmConf { files, ..SlurmConf::default() };
     let mut settings = BTreeMap::new();
     let (mut node_defaults, mut partition_defaults) = (Statement::new(), Statement::new());
     let mut sets: HashMap<String, Statement> = HashMap::new();
@@ -142,6 +175,7 @@ pub fn read_slurm_conf(path: &Path) -> Result<SlurmConf, SiteFileError> {
             conf.options.entry(first.name.clone()).or_default().push(first.value.clone());
         } else {
             for setting in statement {
+                check_value(&setting)?;
                 if !is_known(&setting.name) {
                     conf.unknown.push((setting.name.clone(), setting.place.clone()));
                 }
@@ -168,11 +202,11 @@ fn find<'a>(statement: &'a Statement, name: &str) -> Option<&'a Setting> {
 }
 
 fn whole(statement: &Statement, name: &str) -> Result<Option<u64>, SiteFileError> {
-    find(statement, name).map(|s| number(&s.value).ok_or_else(|| s.error("a whole number"))).transpose()
+    find(statement, name).map(|s| number(&s.value).ok_or_else(|| s.error(expected_number(&s.value)))).transpose()
 }
 
 fn hosts(setting: &Setting) -> Result<Vec<String>, SiteFileError> {
-    expand_hostlist(&setting.value).ok_or_else(|| setting.error("names of nodes such as n[1-4],g1"))
+    expand_hostlist(&setting.value).ok_or_else(|| setting.error(HOSTS))
 }
 
 fn list(statement: &Statement, names: &[&str]) -> Vec<String> {
@@ -196,7 +230,11 @@ fn nodes(name: &Setting, statement: &Statement) -> Result<Vec<Node>, SiteFileErr
         return Err(name.error("a node with CPUs (CPUs, or Sockets, CoresPerSocket and ThreadsPerCore above 0)"));
     }
     let reserved = whole(statement, "MemSpecLimit")?.unwrap_or(0);
-    let memory = whole(statement, "RealMemory")?.unwrap_or(1).saturating_sub(reserved).saturating_mul(1 << 20);
+    let megabytes = whole(statement, "RealMemory")?.unwrap_or(1);
+    if let Some(real) = find(statement, "RealMemory").filter(|_| megabytes > MOST_MEGABYTES) {
+        return Err(real.error(format!("megabytes, at most {MOST_MEGABYTES}")));
+    }
+    let memory = megabytes.saturating_sub(reserved) << 20;
     let gres = match find(statement, "Gres").filter(|s| !s.value.is_empty() && s.value != "(null)") {
         Some(s) => parse_gres(&s.value).ok_or_else(|| s.error("generic resources like gpu:a100:4"))?,
         None => Vec::new(),
@@ -407,6 +445,27 @@ mod tests {
             error(&[("slurm.conf", "NodeName=a\nPartitionName=p TRESBillingWeights=\"CPU=1,Mem\"\n")]),
             "slurm.conf:2:36: found \"CPU=1,Mem\", expected weights such as CPU=1.0,Mem=0.25G,GRES/gpu=2.0"
         );
+        for (text, expected) in [
+            (
+                "PriorityType=priority/basic\nPriorityDecayHalfLife=14x\n",
+                "2:23: found \"14x\", expected a time such as 7-0 (days and hours), 12:00:00, or minutes",
+            ),
+            ("PriorityWeightQOS=-1\n", "1:19: found \"-1\", expected a whole number, at most 4294967295"),
+            (
+                "NodeName=a RealMemory=99999999999999999999\n",
+                "1:23: found \"99999999999999999999\", expected a whole number, at most 18446744073709551615",
+            ),
+            (
+                "NodeName=a RealMemory=9999999999999999999\n",
+                "1:23: found \"9999999999999999999\", expected megabytes, at most 953674316406",
+            ),
+            (
+                "NodeName=n[0001-9999999]\n",
+                "1:10: found \"n[0001-9999999]\", expected names of nodes such as n[1-4],g1, at most 1048576 of them",
+            ),
+        ] {
+            assert_eq!(error(&[("slurm.conf", text)]), format!("slurm.conf:{expected}"));
+        }
         assert_eq!(
             error(&[("slurm.conf", "NodeName=a words\n")]),
             "slurm.conf:1:12: found \"words\", expected Name=value"
@@ -417,6 +476,17 @@ mod tests {
         );
         let loops = error(&[("slurm.conf", "include slurm.conf\n")]);
         assert!(loops.contains("include one another at most"), "{loops}");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_name_and_the_files_are_listed() {
+        let conf = read(&[("slurm.conf", "\u{feff}ClusterName=lab\ninclude n.conf\n"), ("n.conf", "")]).unwrap();
+        assert_eq!((conf.configuration.cluster(), conf.unknown.len()), (Some("lab"), 0));
+        let names: Vec<_> = conf.files.iter().filter_map(|file| file.file_name()?.to_str()).collect();
+        assert_eq!(names, ["slurm.conf", "n.conf"]);
+        for time in ["0", "7-0", "1-12:30", "90", "14-00:00:00", "UNLIMITED"] {
+            read(&[("slurm.conf", &format!("PriorityDecayHalfLife={time}\n"))]).unwrap();
+        }
     }
 
     #[test]

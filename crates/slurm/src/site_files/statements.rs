@@ -30,12 +30,12 @@ impl Setting {
     }
 }
 
-/// Reads a file and those that it includes.
-pub(super) fn read_statements(path: &Path) -> Result<Vec<Statement>, SiteFileError> {
+/// Reads a file and those that it includes, and returns their paths too.
+pub(super) fn read_statements(path: &Path) -> Result<(Vec<Statement>, Vec<PathBuf>), SiteFileError> {
     let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
-    let mut statements = Vec::new();
-    read(path, String::new(), &folder, 0, &mut statements)?;
-    Ok(statements)
+    let mut found = (Vec::new(), Vec::new());
+    read(path, String::new(), &folder, 0, &mut found)?;
+    Ok(found)
 }
 
 fn read(
@@ -43,7 +43,7 @@ fn read(
     included_at: String,
     folder: &Path,
     depth: usize,
-    statements: &mut Vec<Statement>,
+    found: &mut (Vec<Statement>, Vec<PathBuf>),
 ) -> Result<(), SiteFileError> {
     let text = std::fs::read(path).map_err(|source| SiteFileError::Read {
         place: included_at,
@@ -51,7 +51,10 @@ fn read(
         source,
     })?;
     refuse_invalid_bytes(path, &text)?;
+    found.1.push(path.to_owned());
     let text = String::from_utf8_lossy(&text);
+    // Some editors begin a file with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut lines = text.lines().enumerate();
     while let Some((at, line)) = lines.next() {
         let mut text = Joined { file: path, text: String::new(), lines: Vec::new() };
@@ -67,12 +70,12 @@ fn read(
                 return Err(SiteFileError::Invalid { place, found: quoted(file), expected });
             }
             // Slurm takes a name without a folder from that of slurm.conf.
-            read(&folder.join(file), format!("{place}: "), folder, depth + 1, statements)?;
+            read(&folder.join(file), format!("{place}: "), folder, depth + 1, found)?;
             continue;
         }
         let statement = text.settings()?;
         if !statement.is_empty() {
-            statements.push(statement);
+            found.0.push(statement);
         }
     }
     Ok(())

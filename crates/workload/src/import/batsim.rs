@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::error::{FieldError, quoted};
 use super::lines::{BYTE_ORDER_MARK, malformed};
 use super::parse_number::{NANO, decimal, fits};
-use super::summary::Tally;
+use super::summary::{Tally, UNKNOWN_USER};
 use super::{ImportError, ImportOptions, Part, counted};
 use crate::byte_source::{Meter, Shard};
 
@@ -190,8 +190,7 @@ pub(super) fn assumptions(tally: &Tally) -> Vec<String> {
     let mut sentences = vec!["A job runs for the delay of its profile; original starts are unknown.".to_string()];
     let n = tally.adjusted.of(NO_USER);
     if n > 0 {
-        sentences
-            .push(format!("{} no user and are assigned to the user \"unknown\".", counted(n, "job has", "jobs have")));
+        sentences.push(format!("{} {UNKNOWN_USER}", counted(n, "job has", "jobs have")));
     }
     sentences
 }

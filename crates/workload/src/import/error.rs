@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use evenhand_model::WorkloadError;
+use evenhand_model::files::is_error_of_input;
 use evenhand_model::memory::{MemoryLimit, format_size};
+use evenhand_model::printable::{is_control, printable};
 use thiserror::Error;
 
 use super::{Format, ImportSummary};
@@ -20,6 +23,15 @@ pub enum ImportError {
         file: String,
         /// The cause.
         source: io::Error,
+    },
+    /// The output would replace an input.
+    #[error("{}: the output is the input {}, which it would replace; name another file for the output", output.display(),
+        input.display())]
+    OutputIsInput {
+        /// The output.
+        output: PathBuf,
+        /// The same file, as an input.
+        input: PathBuf,
     },
     /// The tasks that do not fit in memory cannot be written to a temporary file, or read from it.
     #[error(
@@ -129,8 +141,13 @@ pub enum ImportError {
         remedy: String,
     },
     /// Every row was dropped.
-    #[error("no task of this trace is left. {0} Import a longer part of it, or change the options")]
-    NothingLeft(Box<ImportSummary>),
+    #[error("{file}: no task is left. {summary} {}", nothing_left_remedy(summary))]
+    NothingLeft {
+        /// The file, or the first of several and their number.
+        file: String,
+        /// The counts of what was dropped.
+        summary: Box<ImportSummary>,
+    },
     /// The tasks cannot form a workload.
     #[error("the trace cannot become a workload: {0}")]
     Workload(#[from] WorkloadError),
@@ -211,16 +228,26 @@ impl ImportError {
     /// A file that does not exist is an error of the input; a file without read permission is not.
     pub fn is_environment(&self) -> bool {
         match self {
-            ImportError::Io { source, .. } => !matches!(
-                source.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidInput
-            ),
+            ImportError::Io { source, .. } => !is_error_of_input(source),
             ImportError::Overflow { .. }
             | ImportError::Threads { .. }
             | ImportError::Memory { .. }
             | ImportError::LargeDocument { .. } => true,
             _ => false,
         }
+    }
+}
+
+/// Returns what to do about a trace without tasks.
+fn nothing_left_remedy(summary: &ImportSummary) -> &'static str {
+    let malformed = summary.dropped.iter().filter(|(reason, _)| reason.starts_with(MALFORMED)).count();
+    match summary.format {
+        _ if summary.rows_read == 0 => "It lists no job: check that it was exported completely",
+        _ if malformed > 0 && malformed == summary.dropped.len() => {
+            "Without --lenient the first malformed row is an error with its place"
+        }
+        Format::Google2011 | Format::Google2019 => "Import a longer part of it, which has whole attempts of tasks",
+        _ => "Export jobs that have ended, with the fields that the dropped rows lack",
     }
 }
 
@@ -260,6 +287,9 @@ pub(super) struct FieldError {
     pub(super) remedy: &'static str,
 }
 
+/// What the reason for a malformed row that was dropped begins with.
+pub(super) const MALFORMED: &str = "malformed";
+
 const REMEDY: &str = "correct the row, or pass --lenient to skip such rows";
 
 impl FieldError {
@@ -294,13 +324,64 @@ impl FieldError {
     }
 }
 
-/// Quotes text of the input for a message: printable and short.
+/// Returns what is expected in place of a malformed number: where `found` has only digits, it is larger than the largest.
+pub(super) fn up_to(
+    found: &[u8],
+    expected: impl Into<Cow<'static, str>>,
+    largest: impl fmt::Display,
+) -> Cow<'static, str> {
+    let expected = expected.into();
+    let digits = found.strip_prefix(b"-").unwrap_or(found);
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    if is_number { Cow::Owned(format!("{expected}, at most {largest}")) } else { expected }
+}
+
+/// Quotes text of the input for a message: printable and short. Bytes that are not UTF-8 appear as `\xff`.
 pub(super) fn quoted(text: &[u8]) -> String {
     const LONGEST: usize = 40;
     if text.is_empty() {
         return "nothing".to_string();
     }
-    let printable = text.get(..LONGEST).unwrap_or(text).escape_ascii();
-    let dots = if text.len() > LONGEST { "…" } else { "" };
-    format!("\"{printable}{dots}\"")
+    let (mut shown, mut characters) = (String::new(), 0);
+    for chunk in text.utf8_chunks() {
+        for c in chunk.valid().chars().take(LONGEST - characters) {
+            characters += 1;
+            match c {
+                '"' | '\\' => shown.extend(c.escape_default()),
+                c if is_control(c) => shown += &printable(c.encode_utf8(&mut [0; 4])),
+                c => shown.push(c),
+            }
+        }
+        let invalid = chunk.invalid().iter().take(LONGEST - characters);
+        characters += invalid.len();
+        invalid.for_each(|byte| shown += &format!("\\x{byte:02x}"));
+        if characters == LONGEST {
+            break;
+        }
+    }
+    // Each character and each byte that is not UTF-8 counts as one.
+    let is_all = text.utf8_chunks().map(|c| c.valid().chars().count() + c.invalid().len()).sum::<usize>() <= LONGEST;
+    format!("\"{shown}{}\"", if is_all { "" } else { "…" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_quoted_as_it_is_and_only_what_does_not_print_is_escaped() {
+        let long = "é".repeat(41);
+        for (text, expected) in [
+            ("año 東京 it's".as_bytes(), "\"año 東京 it's\""),
+            (b"a\xc3(\xff", "\"a\\xc3(\\xff\""),
+            (b"\"\\\t\x1b[2J", "\"\\\"\\\\\\t\\x1b[2J\""),
+            ("\u{202e}a".as_bytes(), "\"\\u{202e}a\""),
+            (b"", "nothing"),
+            (&long.as_bytes()[..80], &format!("\"{}\"", "é".repeat(40))),
+            (long.as_bytes(), &format!("\"{}…\"", "é".repeat(40))),
+            (&[0xff; 41], &format!("\"{}…\"", "\\xff".repeat(40))),
+        ] {
+            assert_eq!(quoted(text), expected);
+        }
+    }
 }

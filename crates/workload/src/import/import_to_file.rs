@@ -33,7 +33,7 @@ pub enum ImportToFileError {
 /// of users, accounts and queues and the distinct demands stay in memory.
 ///
 /// # Errors
-/// Returns an error as [`import`](super::import) does, or if a file cannot be written.
+/// Returns an error as [`import`](super::import) does, if `path` is what a source reads, or if a file cannot be written.
 pub fn import_to_file(
     sources: &[Source],
     options: &ImportOptions,
@@ -41,6 +41,7 @@ pub fn import_to_file(
     report: &(dyn Fn(Progress) + Sync),
 ) -> Result<ImportSummary, ImportToFileError> {
     store::check_is_built(path)?;
+    sources.iter().try_for_each(|source| source.check_output(path, options.format))?;
     let overflow = options.memory.map(|limit| Overflow::new(folder_beside(path), rows(limit, READ_BYTES)));
     let options = ImportOptions { overflow, ..options.clone() };
     let found = in_pool(&options, || {

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::error::FieldError;
+use evenhand_model::Overflow;
+
+use super::error::{FieldError, MALFORMED};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions};
 use crate::byte_source::{Meter, Shard};
@@ -54,12 +56,8 @@ pub(super) fn for_each_line_or_blank(
         }
         meter.hold(&file, tally.held - held)?;
         held = tally.held;
-        if let Some(overflow) = &options.overflow {
-            // What goes to disk has no ids of jobs.
-            tally.job_ids = Vec::new();
-            if let Some(source) = overflow.take_error() {
-                return Err(ImportError::Overflow { source });
-            }
+        if let Some(source) = options.overflow.as_ref().and_then(Overflow::take_error) {
+            return Err(ImportError::Overflow { source });
         }
     }
     if number == 0 { Err(ImportError::EmptyFile { file }) } else { Ok(()) }
@@ -67,7 +65,7 @@ pub(super) fn for_each_line_or_blank(
 
 /// Counts a malformed row that `lenient` skips.
 pub(super) fn malformed(tally: &mut Tally, error: &FieldError) {
-    tally.dropped.add(Cow::Owned(format!("malformed, expected {}", error.expected)), 1);
+    tally.dropped.add(Cow::Owned(format!("{MALFORMED}, expected {}", error.expected)), 1);
 }
 
 /// The byte order mark, which some editors write at the beginning of a file.

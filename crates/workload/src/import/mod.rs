@@ -34,6 +34,7 @@ mod outcome;
 pub(crate) mod parse_number;
 mod parse_time;
 mod public_traces;
+mod repeated_jobs;
 mod sacct;
 mod sdrf_csv;
 mod summary;
@@ -200,10 +201,11 @@ fn read(
     tally.job_ids.sort_by_key(|(submit, _)| *submit);
     let job_ids: Vec<JobId> = std::mem::take(&mut tally.job_ids).into_iter().map(|(_, id)| id).collect();
     let job_ids = if job_ids.iter().any(JobId::is_known) { job_ids } else { Vec::new() };
-    let assumptions = assumptions(format, &mut builder, &tally, options);
+    let mut assumptions = assumptions(format, &mut builder, &tally, options);
+    assumptions.extend(tally.keys.sentence());
     let dropped = tally.dropped.0.into_iter().map(|(reason, n)| (reason.into_owned(), n)).collect();
     let summary = ImportSummary { format, files, rows_read: tally.rows_read, tasks: 0, dropped, assumptions };
-    Ok(ReadRows { builder, summary, job_ids })
+    Ok(ReadRows { name, builder, summary, job_ids })
 }
 
 /// Rejects an option that does nothing for the format. `lenient` and `relaxed` only permit, and are never refused.
@@ -240,8 +242,18 @@ fn refuse_unused(format: Format, options: &ImportOptions) -> Result<(), ImportEr
     }
 }
 
+/// Returns the name of a trace of several streams for messages, by its first.
+fn file_of(first: &str, files: usize) -> String {
+    match files.saturating_sub(1) as u64 {
+        0 => first.to_string(),
+        more => format!("{first} and {}", counted(more, "more file", "more files")),
+    }
+}
+
 /// What was read of all streams, before it is sorted.
 pub(super) struct ReadRows {
+    /// The name of the first stream.
+    name: String,
     builder: WorkloadBuilder,
     summary: ImportSummary,
     job_ids: Vec<JobId>,
@@ -249,7 +261,7 @@ pub(super) struct ReadRows {
 
 impl ReadRows {
     fn finish(self) -> Result<Imported, ImportError> {
-        let ReadRows { builder, mut summary, job_ids } = self;
+        let ReadRows { name, builder, mut summary, job_ids } = self;
         match builder.finish() {
             Ok(workload) => {
                 let mut stated = NodesStated::default();
@@ -258,7 +270,9 @@ impl ReadRows {
                 summary.assumptions.extend(stated.sentences());
                 Ok(Imported { workload, summary, job_ids })
             }
-            Err(WorkloadError::Empty) => Err(ImportError::NothingLeft(Box::new(summary))),
+            Err(WorkloadError::Empty) => {
+                Err(ImportError::NothingLeft { file: file_of(&name, summary.files), summary: Box::new(summary) })
+            }
             Err(e) => Err(e.into()),
         }
     }
@@ -272,9 +286,8 @@ fn format_of_parquet(shard: &Shard) -> Result<Format, ImportError> {
 /// Returns the public trace whose columns a Parquet file has.
 #[cfg(feature = "formats")]
 fn format_of_parquet(shard: &Shard) -> Result<Format, ImportError> {
-    let columns = csv::columns_of_parquet(&shard.whole()?);
-    let format = columns.and_then(|names| detect_format::of_columns(&names));
-    format.ok_or_else(|| ImportError::Shape {
+    let columns = csv::columns_of_parquet(&shard.name, &shard.whole()?)?;
+    detect_format::of_columns(&columns).ok_or_else(|| ImportError::Shape {
         file: shard.name.clone(),
         found: "a Parquet file with columns of no known trace".to_string(),
         expected: "a workload that evenhand stored, or a table of a public trace".to_string(),

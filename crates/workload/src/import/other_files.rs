@@ -13,6 +13,8 @@ pub(super) struct OtherFile {
 
 const JOBS: &str = "export the jobs: sacct --json or sacct -X -P";
 const NODES: &str = "export the jobs: sacct --json or sacct -X -P; evenhand site import reads nodes and partitions";
+const NODES_AS_JSON: &str = "export the jobs: sacct --json or sacct -X -P; evenhand site import reads nodes and partitions \
+    as text, not as JSON: scontrol -o show node, scontrol -o show part";
 
 fn other(found: &str, remedy: &str) -> Option<OtherFile> {
     Some(OtherFile { found: found.to_string(), remedy: remedy.to_string() })
@@ -58,14 +60,14 @@ pub(super) fn json(head: &[u8]) -> Option<OtherFile> {
     }
     let word = |text: &str| memchr::memmem::find(head, text.as_bytes()).is_some();
     match () {
-        () if list("sinfo") => other("what sinfo --json prints", NODES),
-        () if list("nodes") => other("Slurm's nodes as JSON", NODES),
-        () if list("partitions") => other("Slurm's partitions as JSON", NODES),
+        () if list("sinfo") => other("what sinfo --json prints", NODES_AS_JSON),
+        () if list("nodes") => other("Slurm's nodes as JSON", NODES_AS_JSON),
+        () if list("partitions") => other("Slurm's partitions as JSON", NODES_AS_JSON),
         () if list("shares") => other("what sshare --json prints", JOBS),
         () if list("statistics") => other("what sdiag --json prints", JOBS),
         // The records may lie behind the beginning of the file.
         () if word("\"sdiag\"") => other("what sdiag --json prints", JOBS),
-        () if word("\"sinfo\"") => other("what sinfo --json prints", NODES),
+        () if word("\"sinfo\"") => other("what sinfo --json prints", NODES_AS_JSON),
         () if has("stdout") => other(
             "the record of a command with its output as text",
             "pass the output itself: jq -r .stdout FILE > jobs.json",

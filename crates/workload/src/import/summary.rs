@@ -5,7 +5,8 @@ use std::fmt;
 
 use evenhand_model::Time;
 
-use super::{Format, JobId, counted};
+use super::repeated_jobs::JobKeys;
+use super::{Format, ImportOptions, JobId, counted};
 
 /// The summary of an import. It prints as sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,31 @@ impl fmt::Display for ImportSummary {
     }
 }
 
+/// What is assumed of jobs without a user, for one job and for several.
+pub(super) const UNKNOWN_USER: &str = "no user; the user is taken to be \"unknown\".";
+
+/// What is kept of the ids of jobs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeptIds {
+    /// Whether ids are kept; what goes to disk has none.
+    ids: bool,
+    /// The most keys of jobs that are kept of one stream.
+    most_keys: usize,
+}
+
+impl KeptIds {
+    /// The part of the memory for keys.
+    const PART_OF_MEMORY: u64 = 8;
+    /// The keys that are always kept: 4 MiB.
+    const ALWAYS: u64 = 1 << 18;
+
+    pub(super) fn of(options: &ImportOptions) -> KeptIds {
+        let most = options.memory.map_or(u64::MAX, |limit| limit.bytes / KeptIds::PART_OF_MEMORY / JobKeys::BYTES);
+        let most_keys = usize::try_from(most.max(KeptIds::ALWAYS)).unwrap_or(usize::MAX);
+        KeptIds { ids: options.overflow.is_none(), most_keys }
+    }
+}
+
 /// The counts of one stream; those of several streams are merged in their order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
@@ -51,6 +77,8 @@ pub(super) struct Tally {
     pub(super) adjusted: Counts,
     /// By kept row: its submission and the id by which its source calls the job. Empty if the format has none.
     pub(super) job_ids: Vec<(Time, JobId)>,
+    /// The keys of the kept jobs.
+    pub(super) keys: JobKeys,
 }
 
 impl Tally {
@@ -62,12 +90,21 @@ impl Tally {
         self.adjusted.add(Cow::Borrowed(what), 1);
     }
 
+    /// Notes the id of a kept job.
+    pub(super) fn job(&mut self, id: JobId, submit: Time, start: Option<Time>, kept: KeptIds) {
+        self.keys.add(&id, submit, start, kept.most_keys);
+        if kept.ids {
+            self.job_ids.push((submit, id));
+        }
+    }
+
     pub(super) fn merge(&mut self, other: Tally) {
         self.rows_read += other.rows_read;
         self.held += other.held;
         other.dropped.0.into_iter().for_each(|(reason, n)| self.dropped.add(reason, n));
         other.adjusted.0.into_iter().for_each(|(what, n)| self.adjusted.add(what, n));
         self.job_ids.extend(other.job_ids);
+        self.keys.merge(other.keys);
     }
 }
 

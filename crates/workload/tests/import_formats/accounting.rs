@@ -79,7 +79,7 @@ fn slurm_jobs_as_json() {
     assert_eq!(dropped(&found), [("unfinished, without a time limit", 1)]);
     assert_eq!(nodes(&found), [None, Some(2)]);
     let assumed = found.summary.assumptions.join(" ");
-    assert!(assumed.contains("2 jobs have not ended; their run time is taken to be their time limit"), "{assumed}");
+    assert!(assumed.contains("2 jobs have not ended; the run time is taken to be the time limit"), "{assumed}");
 }
 
 #[test]
@@ -172,6 +172,19 @@ fn grid_engine_accounting() {
     assert_eq!(dropped(&found), reasons);
     let found = refused(&options(Format::GridEngine), "q:h:g:o:n\n");
     assert!(found.starts_with("trace:1:1: found 5 fields, expected a record of Grid Engine"), "{found}");
+    // The field that is malformed is named, also behind a name with a colon.
+    for (from, to, message) in [
+        ("1311095414:", "abc:", "found \"abc\", expected field 11 (end_time): a whole number; "),
+        (
+            "1311095414:",
+            "99999999999999999999:",
+            "expected field 11 (end_time): a whole number, at most 18446744073709551615",
+        ),
+    ] {
+        assert!(GRID_ENGINE.contains(from), "{GRID_ENGINE}");
+        let found = refused(&options(Format::GridEngine), GRID_ENGINE.replacen(from, to, 1));
+        assert!(found.contains(message), "{found}");
+    }
 }
 
 /// A record of LSF 10.1 with two hosts and two GPUs on each, an old one that ends early, and another event.

@@ -133,9 +133,17 @@ fn a_refusal_of_the_system_is_the_environments_fault() {
 fn nothing_left_says_why() {
     let error = refused(&options(Format::Swf), "1 0 0 -1 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n");
     let expected =
-        "no task of this trace is left. Read 1 row of swf from 1 file; kept 0 tasks. Dropped: unknown run time (1).";
+        "trace: no task is left. Read 1 row of swf from 1 file; kept 0 tasks. Dropped: unknown run time (1).";
     assert!(error.starts_with(expected), "{error}");
-    assert!(refused(&options(Format::Swf), "; only a header\n").contains("Read 0 rows"));
+    assert!(error.ends_with("Export jobs that have ended, with the fields that the dropped rows lack"), "{error}");
+    let empty = refused(&options(Format::Swf), "; only a header\n");
+    assert!(empty.contains("Read 0 rows") && empty.ends_with("check that it was exported completely"), "{empty}");
+    let lenient = ImportOptions { lenient: true, ..options(Format::SdrfCsv) };
+    let malformed = import(&bytes("1,2,3\n1,2,1\n"), &lenient).unwrap_err().to_string();
+    assert!(malformed.ends_with("Without --lenient the first malformed row is an error with its place"), "{malformed}");
+    let two = ["a.swf", "b.swf"].map(|name| Source::Bytes { name: name.into(), data: b"; no job\n".to_vec() });
+    let error = import(&two, &options(Format::Swf)).unwrap_err().to_string();
+    assert!(error.starts_with("a.swf and 1 more file: no task is left."), "{error}");
     assert!(refused(&options(Format::Swf), "").starts_with("trace: found an empty file"));
     assert!(refused(&options(Format::Batsim), "").starts_with("trace: found an empty file"));
     let endless = refused(&options(Format::Swf), vec![b'1'; 20 << 20]);

@@ -150,6 +150,24 @@ fn errors_in_tables_name_the_place() {
 }
 
 #[test]
+fn a_column_that_is_read_has_a_name_of_its_own() {
+    let text = "at,took,cpu,note,note,cpu\n1,2,3,x,y,4\n";
+    let found = refused(&table_options("submit=at,duration=took,cpu=cpu"), text);
+    let expected =
+        "trace:1:1: found the column \"cpu\" twice, expected columns with names of their own; correct the header";
+    assert_eq!(found, expected);
+    // Others may be alike.
+    assert_eq!(rows(&import(&bytes(text), &table_options("submit=at,duration=took,mem=took")).unwrap()).len(), 1);
+}
+
+#[test]
+fn a_file_that_is_not_readable_parquet_is_named_so() {
+    let found = refused(&ImportOptions::default(), "PAR1 is no file");
+    assert!(found.starts_with("trace: found a damaged Parquet file ("), "{found}");
+    assert!(found.contains("expected a complete Parquet file"), "{found}");
+}
+
+#[test]
 fn tables_hold_quantities_offsets_and_words_for_unknown_values() {
     let text = "at;end;who;cores;ram;team\n1970-01-01 08:00:10+08:00;1970-01-01T00:01:10.5Z;ann;500m;64Gi;NA\n\
         100;200;-;2;null;x\n-5;10;ann;1;1Gi;x\n";

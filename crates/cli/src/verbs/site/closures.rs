@@ -16,14 +16,14 @@ const SHOWN_NODES: usize = 4;
 /// Reads the reservations and outages of a cluster, whose machines are known.
 pub(super) fn read(args: &SiteImportArgs, cluster: &mut Cluster, console: &Console) -> Result<(), Failure> {
     if let Some(path) = &args.reservations {
-        let found = parsed(path, parse_reservations)?;
+        let found = parsed(path, "scontrol show reservation", parse_reservations)?;
         note_overlaps(path, &found, console);
         cluster.reservations = of_known_nodes(path, found, cluster, console);
         // What Slurm has let happen is no mistake of the file.
         cluster.reservations.iter_mut().for_each(|reservation| reservation.may_overlap = true);
     }
     if let Some(path) = &args.events {
-        cluster.outages = of_known_nodes(path, parsed(path, parse_events)?, cluster, console);
+        cluster.outages = of_known_nodes(path, parsed(path, "sacctmgr -P show event", parse_events)?, cluster, console);
     }
     Ok(())
 }

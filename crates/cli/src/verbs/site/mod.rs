@@ -1,19 +1,22 @@
 //! `evenhand site`: a site from its configuration files.
 
 mod closures;
+mod output_folder;
+
+pub(crate) use output_folder::check as check_output_folder;
 
 use std::path::{Path, PathBuf};
 
 use evenhand_documents::did_you_mean;
 use evenhand_model::{Cluster, Resource};
-use evenhand_policies::SITE_RULE;
 use evenhand_policies::multifactor::Settings;
+use evenhand_policies::{PolicyError, SITE_RULE};
 use evenhand_slurm::{
-    Accounts, ClusterOptions, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos,
-    SIMULATED_SETTINGS, SiteFileError, SlurmConf, TextError, TextFiles, Unmodelled, cluster, expand_hostlist,
-    gang_with_other_modes, inconsistent_qos, licences_of_conf, limit_associations, limit_jobs_of_qos, limit_partitions,
-    parse_dump, parse_qos, priorities_and_preemption_of_qos, read_slurm_conf, scheduler_settings,
-    simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings, weights_without_priorities,
+    Accounts, ClusterOptions, Configuration, Node, Nodes, Partition, Partitions, Qos, SiteFileError, SlurmConf,
+    TextError, TextFiles, Unmodelled, cluster, expand_hostlist, gang_with_other_modes, inconsistent_qos,
+    licences_of_conf, limit_associations, limit_jobs_of_qos, limit_partitions, parse_dump, parse_qos,
+    priorities_and_preemption_of_qos, read_command_text, read_slurm_conf, scheduler_settings, simulated_settings_text,
+    site_priority, slurm_conf_names, some_records, unmodelled_settings, weights_without_priorities,
 };
 use evenhand_study::{accounts_text, cluster_text};
 use serde::Serialize;
@@ -21,15 +24,22 @@ use serde::Serialize;
 use crate::arguments::{SiteImportArgs, SiteVerb};
 use crate::failure::Failure;
 use crate::output::console::Console;
-use crate::output::write_files::{make_folder, write_file};
+use crate::output::write_files::{make_folder, write_files};
 use crate::verbs::slurm::{cluster_options, user_shares};
 use crate::verbs::study::SLURM_CONF;
+
+/// The machines in the folder.
+const CLUSTER: &str = "cluster.toml";
 
 /// The users' accounts in the folder.
 const ACCOUNTS: &str = "accounts.toml";
 
 /// The settings of the site's own priority in the folder.
 const POLICY_SETTINGS: &str = "policy-settings.toml";
+
+/// The commands whose texts list nodes and partitions.
+const NODES: &str = "scontrol -o show node";
+const PARTITIONS: &str = "scontrol -o show part";
 
 /// How many values of a setting are printed.
 const SHOWN_VALUES: usize = 4;
@@ -104,28 +114,13 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     }
     closures::read(args, &mut described.cluster, console)?;
     let settings = policy_settings(&site, &described.cluster, console)?;
+    let text_files = files_of_site(args, &site, &described.cluster, settings);
+    let writes_conf = site.conf.is_some();
+    check_output_folder(&args.output, &inputs(args, site.conf.as_ref()), writes_conf)?;
     make_folder(&args.output)?;
-    let file = |name: &str| args.output.join(name);
-    let mut written = vec![file("cluster.toml")];
-    write_file(&written[0], &cluster_text(&described.cluster))?;
-    let accounts = site.accounts.as_ref().filter(|a| !a.associations.is_empty());
-    if let Some(accounts) = accounts {
-        let users = user_shares(accounts, |_, _| true);
-        written.push(file(ACCOUNTS));
-        write_file(
-            &file(ACCOUNTS),
-            &accounts_text(&accounts.accounts(), &accounts.members(), &users, &accounts.priorities()),
-        )?;
-    }
-    if let Some(settings) = &settings {
-        written.push(file(POLICY_SETTINGS));
-        write_file(&file(POLICY_SETTINGS), settings)?;
-    }
-    if let Some(conf) = &site.conf {
-        written.push(file(SLURM_CONF));
-        write_file(&file(SLURM_CONF), &simulated_settings_text(&conf.configuration, &site.partitions))?;
-    }
-    let moved = move_old_files_aside(&args.output, &written, console)?;
+    write_files(&text_files)?;
+    let written: Vec<PathBuf> = text_files.into_iter().map(|(path, _)| path).collect();
+    let moved = output_folder::move_old_files_aside(&args.output, &written, console)?;
     let files =
         TextFiles { qos: args.qos.as_deref(), associations: args.assoc.as_deref().or(args.sacctmgr_dump.as_deref()) };
     let mut unmodelled = unmodelled_settings(site.conf.as_ref(), &qos, &limits.unwrap_or_default(), files);
@@ -181,36 +176,33 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     console.result(&format!("\nA study on it: evenhand study LOG --site {}{rule}", args.output.display()))
 }
 
-/// Renames the files of an earlier import that this one has not written, which a study would follow. Returns their old and
-/// their new names.
-///
-/// A `slurm.conf` that has not the first line of an import stays: it may be the site's own.
-fn move_old_files_aside(
-    folder: &Path,
-    written: &[PathBuf],
-    console: &Console,
-) -> Result<Vec<(PathBuf, PathBuf)>, Failure> {
-    let mut moved = Vec::new();
-    for name in [ACCOUNTS, POLICY_SETTINGS, SLURM_CONF] {
-        let old = folder.join(name);
-        if written.contains(&old) || !old.is_file() {
-            continue;
-        }
-        let is_imported = || std::fs::read(&old).is_ok_and(|text| text.starts_with(SIMULATED_SETTINGS.as_bytes()));
-        if name == SLURM_CONF && !is_imported() {
-            console.note(&format!(
-                "{}: no import wrote it, so it stays; a study with --scheduler slurm on this folder follows it.",
-                old.display()
-            ));
-            continue;
-        }
-        let aside = folder.join(format!("{name}.old"));
-        std::fs::rename(&old, &aside).map_err(|error| {
-            Failure::Environment(format!("cannot rename {} to {}: {error}", old.display(), aside.display()))
-        })?;
-        moved.push((old, aside));
+/// Returns the files that describe the site, with their texts.
+fn files_of_site(
+    args: &SiteImportArgs,
+    site: &SiteTexts,
+    cluster: &Cluster,
+    settings: Option<String>,
+) -> Vec<(PathBuf, String)> {
+    let file = |name: &str| args.output.join(name);
+    let mut files = vec![(file(CLUSTER), cluster_text(cluster))];
+    if let Some(accounts) = site.accounts.as_ref().filter(|a| !a.associations.is_empty()) {
+        let users = user_shares(accounts, |_, _| true);
+        let text = accounts_text(&accounts.accounts(), &accounts.members(), &users, &accounts.priorities());
+        files.push((file(ACCOUNTS), text));
     }
-    Ok(moved)
+    files.extend(settings.map(|text| (file(POLICY_SETTINGS), text)));
+    if let Some(conf) = &site.conf {
+        files.push((file(SLURM_CONF), simulated_settings_text(&conf.configuration, &site.partitions)));
+    }
+    files
+}
+
+/// Returns the files that the import reads.
+fn inputs<'a>(args: &'a SiteImportArgs, conf: Option<&'a SlurmConf>) -> Vec<&'a Path> {
+    let named =
+        [&args.assoc, &args.qos, &args.sacctmgr_dump, &args.nodes, &args.partitions, &args.reservations, &args.events];
+    let of_conf = conf.iter().flat_map(|conf| &conf.files);
+    named.into_iter().flatten().chain(of_conf).map(PathBuf::as_path).collect()
 }
 
 /// What was found and is not followed, on a line.
@@ -238,28 +230,32 @@ fn read(args: &SiteImportArgs, console: &Console) -> Result<SiteTexts, Failure> 
     }
     for (name, place) in conf.iter().flat_map(|c| &c.unknown) {
         let near = did_you_mean(name, slurm_conf_names());
-        console.note(&format!("{place}: {name} is no parameter of slurm.conf(5) and is ignored{near}."));
+        console.note(&format!("{place}: {name} is no parameter of slurm.conf(5) and is ignored{}", ended(near)));
     }
     if let Some(conf) = &conf {
         note_odd_lines(conf, args, console)?;
     }
     let mut nodes = match &args.nodes {
-        Some(path) => parsed(path, Nodes::parse)?.nodes,
+        Some(path) => parsed(path, NODES, |text| some_records(Nodes::parse(text)?.nodes, NODES, "NodeName"))?,
         None => conf.as_ref().map_or(Vec::new(), |c| c.nodes.clone()),
     };
     let partitions = match &args.partitions {
-        Some(path) => parsed(path, Partitions::parse)?.partitions,
+        Some(path) => {
+            let records = |text: &str| some_records(Partitions::parse(text)?.partitions, PARTITIONS, "PartitionName");
+            parsed(path, PARTITIONS, records)?
+        }
         None => conf.as_ref().map_or(Vec::new(), |c| c.partitions.clone()),
     };
     if args.partitions.is_some() && args.nodes.is_none() {
         put_nodes_in(&mut nodes, &partitions);
     }
     let accounts = match (&args.assoc, &args.sacctmgr_dump) {
-        (Some(path), _) => Some(parsed(path, |text| parse_associations(text, console))?),
-        (None, Some(path)) => Some(parsed(path, parse_dump)?.accounts),
+        (Some(path), _) => Some(parsed(path, "sacctmgr -nP show assoc", |text| parse_associations(text, console))?),
+        (None, Some(path)) => Some(parsed(path, "sacctmgr dump", parse_dump)?.accounts),
         (None, None) => None,
     };
-    let qos = args.qos.as_deref().map(|path| parsed(path, parse_qos)).transpose()?.unwrap_or_default();
+    let qos = args.qos.as_deref().map(|path| parsed(path, "sacctmgr -P show qos", parse_qos));
+    let qos = qos.transpose()?.unwrap_or_default();
     if let Some(path) = &args.qos {
         for (line, problem) in inconsistent_qos(&qos) {
             console.note(&format!("{}:{line}: {problem}.", path.display()));
@@ -323,9 +319,9 @@ fn put_nodes_in(nodes: &mut [Node], partitions: &[Partition]) {
     }
 }
 
-fn parsed<T>(path: &Path, parse: impl Fn(&str) -> Result<T, TextError>) -> Result<T, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| file_failure(SiteFileError::Read { place: String::new(), path: path.to_owned(), source }))?;
+/// Reads a file with the text of a command.
+fn parsed<T>(path: &Path, command: &str, parse: impl Fn(&str) -> Result<T, TextError>) -> Result<T, Failure> {
+    let text = read_command_text(path, command).map_err(file_failure)?;
     parse(&text).map_err(|error| file_failure(SiteFileError::in_file(path, error)))
 }
 
@@ -336,17 +332,7 @@ fn parse_associations(text: &str, console: &Console) -> Result<Accounts, TextErr
     if !has("ParentName") && !has("Par Name") {
         console.note("--assoc: no column ParentName, so every account stands below the root; add format=…,ParentName.");
     }
-    if has("Account") {
-        return Accounts::parse(text);
-    }
-    let header: Vec<&str> = DEFAULT_ASSOCIATION_COLUMNS.split('|').take(first.split('|').count()).collect();
-    // Lines end with a separator in sacctmgr -p.
-    let end = if first.ends_with('|') && first.split('|').count() > header.len() { "|" } else { "" };
-    let with_header = format!("{}{end}\n{text}", header.join("|"));
-    let mut accounts = Accounts::parse(&with_header)
-        .map_err(|error| TextError { line: error.line.saturating_sub(1).max(1), ..error })?;
-    accounts.associations.iter_mut().for_each(|association| association.line -= 1);
-    Ok(accounts)
+    Accounts::parse_with_any_header(text)
 }
 
 fn file_failure(error: SiteFileError) -> Failure {
@@ -369,8 +355,13 @@ fn policy_settings(site: &SiteTexts, cluster: &Cluster, console: &Console) -> Re
     let resources: Vec<Resource> = cluster.resources.iter().map(|name| Resource::new(name, "")).collect();
     let queues: Vec<String> = site.partitions.iter().map(|p| p.name.clone()).collect();
     let qos: Vec<String> = cluster.qos.iter().map(|qos| qos.name.clone()).collect();
-    let settings = Settings::of_site(&priority, &resources, &queues, &qos)
-        .map_err(|error| Failure::Input(format!("slurm.conf: {error}")))?;
+    let settings = Settings::of_site(&priority, &resources, &queues, &qos).map_err(|error| {
+        let place = match &error {
+            PolicyError::Site { setting, .. } => conf.places.get(&setting.to_ascii_lowercase()),
+            _ => None,
+        };
+        Failure::Input(place.map_or_else(|| format!("slurm.conf: {error}"), |place| format!("{place}: {error}")))
+    })?;
     // Only resources with a weight, so that a log without the others can be replayed.
     let weighted: Vec<usize> =
         (0..resources.len()).filter(|&r| settings.weights.tres.get(r).is_some_and(|w| !w.is_zero())).collect();

@@ -11,7 +11,7 @@ use evenhand_slurm::{
 };
 use evenhand_study::{UserShares, accounts_text, cluster_text};
 
-use super::super::site::line;
+use super::super::site::{check_output_folder, line};
 use super::{parse_time, read_failure};
 use crate::arguments::{Common, MachineArgs, PastArgs};
 use crate::failure::Failure;
@@ -46,6 +46,7 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     if to.unwrap_or(now) <= from {
         return Err(Failure::Input("--to: expected a later time than that of --from".into()));
     }
+    check_output_folder(&args.site, &[], true)?;
     let slurm = LocalCommands::default();
     let configuration = Configuration::read(&slurm).map_err(read_failure)?;
     let nodes = Nodes::read(&slurm).map_err(read_failure)?.nodes;

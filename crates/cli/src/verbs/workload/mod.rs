@@ -5,6 +5,7 @@ mod description_table;
 use std::io::{self, Write};
 
 use evenhand_model::counted;
+use evenhand_workload::Source;
 use evenhand_workload::describe::{describe, describe_plots};
 use evenhand_workload::export::{ExportError, export, export_file};
 use evenhand_workload::generate::{GenerateOptions, generate};
@@ -91,6 +92,16 @@ fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Res
     store::check_is_built(&args.output).map_err(Failure::input)?;
     let workload = generate(&options).map_err(Failure::input)?;
     store_workload(&args.output, &workload)?;
+    if console.is_json() {
+        return console.json(&serde_json::json!({
+            "like": options.model.to_string(),
+            "tasks": options.tasks,
+            "users": options.users,
+            "days": options.days,
+            "seed": options.seed,
+            "written": args.output,
+        }));
+    }
     console.result(&format!(
         "Generated like {}: {} of {} over {}, seed {}.\nWritten: {}",
         options.model,
@@ -103,6 +114,9 @@ fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Res
 }
 
 fn export_verb(args: &ExportArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    if let Some(output) = &args.output {
+        Source::from_argument(&args.workload).check_output(output, args.trace.from).map_err(Failure::input)?;
+    }
     let workload = read_workload(&args.workload, &args.trace, common, console)?;
     let exported = match &args.output {
         Some(path) => export_file(&workload, args.to, path),
@@ -129,6 +143,12 @@ fn export_verb(args: &ExportArgs, common: &Common, console: &Console) -> Result<
     }
     match &args.output {
         None => Ok(()),
+        Some(path) if console.is_json() => console.json(&serde_json::json!({
+            "format": args.to.name(),
+            "tasks": exported.tasks,
+            "losses": exported.losses,
+            "written": path,
+        })),
         Some(path) => console.result(&format!(
             "{} as {}\nWritten: {}",
             counted(exported.tasks, "task", "tasks"),

@@ -12,8 +12,7 @@ use crate::import::parse_number::NANO;
 use crate::import::{ImportError, ImportOptions, Part};
 
 const TASKS: &str = "tasks";
-pub(in crate::import) const ASSUMED: &[(&str, &str)] =
-    &[(TASKS, "no number of cores; they are taken to have one for each task.")];
+pub(in crate::import) const ASSUMED: &[(&str, &str)] = &[(TASKS, "no number of cores; one for each task is taken.")];
 
 pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
     let mut jobs = Jobs::new(options);

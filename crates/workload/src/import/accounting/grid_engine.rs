@@ -9,7 +9,7 @@ use evenhand_model::{Nano, Time};
 
 use super::{JobRecord, Jobs, clock_or_seconds, optional, size};
 use crate::byte_source::{Meter, Shard};
-use crate::import::error::FieldError;
+use crate::import::error::{FieldError, up_to};
 use crate::import::lines::{for_each_line, utf8};
 use crate::import::parse_number::{NANO, decimal, integer};
 use crate::import::summary::Tally;
@@ -63,30 +63,48 @@ pub(in crate::import) fn is_record(line: &[u8]) -> bool {
 /// The fields of a line, each with the byte where it starts. The name of the job is one of them.
 struct Fields<'a>(Vec<(usize, &'a [u8])>);
 
+/// The fields by which a record is recognised: whole numbers.
+const WHOLE: [(usize, &str); 5] =
+    [(JOB, "job_number"), (SUBMIT, "submission_time"), (START, "start_time"), (END, "end_time"), (EXIT, "exit_status")];
+
+/// Splits a line at its colons, each part with the byte where it starts.
+fn parts(line: &[u8]) -> Vec<(usize, &[u8])> {
+    let starts = memchr::memchr_iter(b':', line).map(|colon| colon + 1);
+    std::iter::once(0).chain(starts).zip(line.split(|b| *b == b':')).collect()
+}
+
+/// Returns the fields of [`WHOLE`] that are no whole numbers, if the name of the job has so many colons.
+fn malformed<'a>(fields: &'a [(usize, &[u8])], colons: usize) -> impl Iterator<Item = (usize, &'static str)> + use<'a> {
+    WHOLE.into_iter().filter(move |(i, _)| fields.get(i + colons).is_none_or(|(_, text)| integer(text).is_none()))
+}
+
 fn split(line: &[u8]) -> Option<Fields<'_>> {
-    let mut at = 0;
-    let mut fields: Vec<(usize, &[u8])> = line
-        .split(|b| *b == b':')
-        .map(|field| {
-            let start = at;
-            at += field.len() + 1;
-            (start, field)
-        })
-        .collect();
-    // The first place where the job's number, its three times, `failed` and its exit status are numbers.
-    let whole = |i: usize| fields.get(i).is_some_and(|(_, f)| integer(f).is_some());
-    let colons = (0..=fields.len().checked_sub(FIELDS)?)
-        .find(|k| whole(JOB + k) && (SUBMIT..=END).all(|i| whole(i + k)) && whole(EXIT + k))?;
+    let mut fields = parts(line);
+    let colons = (0..=fields.len().checked_sub(FIELDS)?).find(|colons| malformed(&fields, *colons).next().is_none())?;
     fields.drain(JOB..JOB + colons);
     Some(Fields(fields))
 }
 
+/// Describes why a line is no record: it has too few fields, or a number is malformed.
+fn no_record(line: &[u8]) -> Box<FieldError> {
+    let fields = parts(line);
+    let Some(most) = fields.len().checked_sub(FIELDS) else {
+        let expected = "a record of Grid Engine: at least 42 fields with colons";
+        return FieldError::described(0, counted(fields.len() as u64, "field", "fields"), expected);
+    };
+    // The number of colons in the name with which the record would be the least malformed, if possible with a job's number.
+    let problems = |colons: &usize| {
+        let found = malformed(&fields, *colons);
+        found.fold((0, false), |(count, of_job), (i, _)| (count + 1, of_job || i == JOB))
+    };
+    let colons = (0..=most).min_by_key(problems).unwrap_or(0);
+    let (i, name) = malformed(&fields, colons).next().unwrap_or(WHOLE[0]);
+    let (at, text) = fields.get(i + colons).copied().unwrap_or_default();
+    FieldError::new(at, text, up_to(text, format!("field {} ({name}): a whole number", i + 1), u64::MAX))
+}
+
 fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
-    let fields = split(line).ok_or_else(|| {
-        let n = line.split(|b| *b == b':').count() as u64;
-        let expected = "a record of Grid Engine: at least 42 fields with colons, the ninth to eleventh whole numbers";
-        FieldError::described(0, counted(n, "field", "fields"), expected)
-    })?;
+    let fields = split(line).ok_or_else(|| no_record(line))?;
     let field = |i: usize| fields.0.get(i).copied().unwrap_or_default();
     let name = |i: usize| -> Result<Option<Cow<'_, str>>, Box<FieldError>> {
         let (at, text) = field(i);

@@ -22,7 +22,7 @@ const SEVERAL_STARTS: &str = "several starts";
 const ONE_CPU: &str = "one processor";
 pub(in crate::import) const ASSUMED: &[(&str, &str)] = &[
     (SEVERAL_STARTS, "started more than once; only their last run is kept."),
-    (ONE_CPU, "no number of processors, or an expression; they are taken to have one."),
+    (ONE_CPU, "no number of processors, or an expression, which is taken as one."),
 ];
 
 pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {

@@ -6,7 +6,7 @@ use evenhand_model::{Details, Nano, Resource, Span, Task, Time, WorkloadBuilder}
 
 use super::super::error::FieldError;
 use super::super::parse_number::fits;
-use super::super::summary::Tally;
+use super::super::summary::{KeptIds, Tally, UNKNOWN_USER};
 use super::super::{ImportOptions, JobId, Part, Processors, counted, started_early};
 
 /// What the reader of a format knows of one job. Unknown fields are `None`.
@@ -55,8 +55,7 @@ pub(crate) struct Jobs {
     pub(crate) tally: Tally,
     pub(super) lenient: bool,
     pub(super) processors: Processors,
-    /// Whether ids of jobs are kept; what goes to disk has none.
-    keeps_ids: bool,
+    kept_ids: KeptIds,
 }
 
 const NO_USER: &str = "no user";
@@ -75,8 +74,8 @@ impl Jobs {
     pub(crate) fn new(options: &ImportOptions) -> Jobs {
         let resources = [Resource::new("cpu", ""), Resource::new("mem", "B"), Resource::new("gpu", "")];
         let (lenient, processors) = (options.lenient, options.processors);
-        let keeps_ids = options.overflow.is_none();
-        Jobs { builder: options.builder(resources), tally: Tally::default(), lenient, processors, keeps_ids }
+        let kept_ids = KeptIds::of(options);
+        Jobs { builder: options.builder(resources), tally: Tally::default(), lenient, processors, kept_ids }
     }
 
     /// Adds a job, or counts why it is dropped.
@@ -128,9 +127,8 @@ impl Jobs {
             eligible: job.eligible.filter(|time| *time >= submit),
             details: Details::from_fn(|detail| job.details[detail].as_deref().map(str::trim).filter(|t| !t.is_empty())),
         });
-        if self.keeps_ids {
-            self.tally.job_ids.push((submit, job.id.as_deref().map(JobId::of).unwrap_or_default()));
-        }
+        let id = job.id.as_deref().map(JobId::of).unwrap_or_default();
+        self.tally.job(id, submit, job.start, self.kept_ids);
         Ok(())
     }
 
@@ -166,9 +164,9 @@ impl Jobs {
 pub(crate) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, of_format: &[(&str, &str)]) -> Vec<String> {
     ["mem", "gpu", "cpu"].iter().for_each(|name| builder.remove_unused(name));
     let common = [
-        (NO_USER, "no user and are assigned to the user \"unknown\"."),
+        (NO_USER, UNKNOWN_USER),
         (NO_MEMORY, "no known memory, which is set to 0."),
-        (TO_LIMIT, "not ended; their run time is taken to be their time limit."),
+        (TO_LIMIT, "not ended; the run time is taken to be the time limit."),
         (MALFORMED_OPTION, "a malformed optional field, which is taken as unknown."),
     ];
     let mut sentences = Vec::new();

@@ -78,7 +78,11 @@ pub(crate) fn for_each_record<C: AsMut<Tally>>(
                 let expected = || format!("a JSON object with a list {key:?}");
                 let list = object.get(key).ok_or_else(|| {
                     let keys: Vec<&str> = object.keys().map(Cow::as_ref).take(5).collect();
-                    shape(format!("an object with {}", keys.join(", ")), expected())
+                    let found = match keys.is_empty() {
+                        true => "an empty object".to_string(),
+                        false => format!("an object with {}", keys.join(", ")),
+                    };
+                    shape(found, expected())
                 })?;
                 let list: Vec<&RawValue> = serde_json::from_str(list.get())
                     .map_err(|_| shape(format!("{key:?} that is not a list"), expected()))?;

@@ -23,7 +23,7 @@ const NO_VALUE: u64 = u32::MAX as u64 - 1;
 
 const REQUESTED: &str = "requested amounts";
 pub(in crate::import) const ASSUMED: &[(&str, &str)] =
-    &[(REQUESTED, "no allocated TRES; they are taken to hold what they request.")];
+    &[(REQUESTED, "no allocated TRES; the requested amounts are taken.")];
 
 pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
     let mut jobs = Jobs::new(options);

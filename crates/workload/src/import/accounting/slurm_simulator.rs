@@ -11,7 +11,7 @@ use evenhand_model::{Nano, Span, Time};
 
 use super::{JobRecord, Jobs, OTHER_EVENT, Unfinished, optional};
 use crate::byte_source::{Meter, Shard};
-use crate::import::error::FieldError;
+use crate::import::error::{FieldError, up_to};
 use crate::import::lines::{for_each_line, utf8};
 use crate::import::parse_number::{NANO, decimal, integer};
 use crate::import::summary::Tally;
@@ -59,7 +59,12 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     let count = |names: [&str; 2]| -> Result<Option<u64>, Box<FieldError>> {
         // `-N 2-4` requests at least two nodes.
         let value = get(names).map(|v| v.split('-').next().unwrap_or_default());
-        value.map(|v| integer(v.as_bytes()).ok_or_else(|| bad(v, "a whole number"))).transpose()
+        value
+            .map(|v| {
+                integer(v.as_bytes())
+                    .ok_or_else(|| FieldError::new(at, v.as_bytes(), up_to(v.as_bytes(), "a whole number", u64::MAX)))
+            })
+            .transpose()
     };
     let limit = get(["t", "time"]).map(|v| limit(v).ok_or_else(|| bad(v, "a time limit such as 01:00:00")));
     let limit = optional(limit.transpose(), jobs)?.flatten();

@@ -21,11 +21,11 @@ use presets::Notation;
 pub(super) use presets::Preset;
 pub(super) use rows::{Definition, Fields, RowReader, header_of, read_rows, same_width, split};
 
-use super::error::FieldError;
+use super::error::{FieldError, up_to};
 use super::lines::utf8;
 use super::parse_number::{NANO, decimal};
 use super::parse_time::{date, is_unknown};
-use super::summary::Tally;
+use super::summary::{Tally, UNKNOWN_USER};
 use super::{Format, ImportError, ImportOptions, Part, Processors, counted, outcome};
 use crate::byte_source::{Meter, Shard};
 use crate::slurm_notation;
@@ -40,8 +40,8 @@ const MALFORMED_OPTION: &str = "malformed optional field";
 
 /// Returns the names of the columns of a Parquet file; `None` if it is damaged.
 #[cfg(feature = "formats")]
-pub(super) fn columns_of_parquet(data: &[u8]) -> Option<Vec<String>> {
-    parquet_rows::column_names(data)
+pub(super) fn columns_of_parquet(file: &str, data: &[u8]) -> Result<Vec<String>, ImportError> {
+    parquet_rows::column_names(file, data)
 }
 
 /// Reads a table whose columns `--csv-columns` defines.
@@ -230,7 +230,10 @@ fn nodes(row: &Row<'_, '_>, first_amount: u128) -> Result<Option<u32>, Box<Field
     if let Some((at, text, times)) = row.get(Field::Nodes) {
         let nodes = number(text, times).filter(|d| d.nano % NANO == 0).and_then(|d| u32::try_from(d.nano / NANO).ok());
         let what = "a number of nodes: a whole number greater than 0";
-        return nodes.filter(|n| *n > 0).map(Some).ok_or_else(|| FieldError::new(at, text, what));
+        return nodes
+            .filter(|n| *n > 0)
+            .map(Some)
+            .ok_or_else(|| FieldError::new(at, text, up_to(text, what, u32::MAX)));
     }
     let Some((at, text, times)) = row.get(Field::PerNode) else { return Ok(None) };
     let each = number(text, times).map(|d| d.nano).filter(|each| *each > 0);
@@ -331,7 +334,10 @@ impl TableReader<'_> {
                 .filter(|d| d.nano % NANO == 0)
                 .and_then(|d| u32::try_from(d.nano / NANO).ok())
                 .filter(|count| *count > 0)
-                .ok_or_else(|| FieldError::new(at, text, "a number of tasks: a whole number greater than 0"))?,
+                .ok_or_else(|| {
+                    let what = "a number of tasks: a whole number greater than 0";
+                    FieldError::new(at, text, up_to(text, what, u32::MAX))
+                })?,
         };
         // Slurm writes 0 for a job that has not had nodes.
         let is_none = self.notation == Notation::Slurm
@@ -389,7 +395,7 @@ pub(super) fn assumptions(tally: &Tally) -> Vec<String> {
         (rows > 0).then(|| format!("{} {rest}", counted(rows, one, many)))
     };
     let sentences = [
-        sentence(NO_USER, "row has", "rows have", "no user and are assigned to the user \"unknown\"."),
+        sentence(NO_USER, "row has", "rows have", UNKNOWN_USER),
         sentence(
             BY_REQUEST,
             "row has",

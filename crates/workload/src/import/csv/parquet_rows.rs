@@ -16,11 +16,15 @@ use crate::byte_source::{Meter, Shard};
 use crate::import::lines::malformed;
 use crate::import::{ImportError, ImportOptions};
 
-/// Returns the names of the columns of a file; `None` if it is damaged.
-pub(super) fn column_names(data: &[u8]) -> Option<Vec<String>> {
-    let reader = catch_unwind(|| SerializedFileReader::new(Bytes::copy_from_slice(data))).ok()?.ok()?;
-    Some(names(&reader))
+/// Returns the names of the columns of a file.
+pub(super) fn column_names(file: &str, data: &[u8]) -> Result<Vec<String>, ImportError> {
+    let reader = catch_unwind(|| SerializedFileReader::new(Bytes::copy_from_slice(data)));
+    let reader = reader.unwrap_or_else(|_| Err(ParquetError::General(INCONSISTENT.into())));
+    Ok(names(&reader.map_err(|e| damaged(file, &e.to_string()))?))
 }
+
+/// The reason for a panic of the decoder.
+const INCONSISTENT: &str = "its content is inconsistent";
 
 fn names(reader: &SerializedFileReader<Bytes>) -> Vec<String> {
     reader.metadata().file_metadata().schema().get_fields().iter().flat_map(|field| leaves(field)).collect()
@@ -52,7 +56,7 @@ pub(super) fn read(
     let data = Bytes::from(shard.open()?.rest(meter)?);
     // Some assertions of the parquet crate fail on damaged files.
     let result = catch_unwind(AssertUnwindSafe(|| rows(&file, data, reader, options)));
-    result.unwrap_or_else(|_| Err(damaged(&file, "its content is inconsistent")))
+    result.unwrap_or_else(|_| Err(damaged(&file, INCONSISTENT)))
 }
 
 fn damaged(file: &str, reason: &str) -> ImportError {

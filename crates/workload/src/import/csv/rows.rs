@@ -78,10 +78,10 @@ fn read_text(
     let file = shard.name.clone();
     let mut table: Option<(Vec<u8>, u8)> = None;
     let mut missing = None;
-    let mut unclosed = None;
+    let mut invalid = None;
     let mut tally = Tally::default();
     for_each_line(shard, options, meter, &mut tally, |line, number, tally| {
-        if missing.is_some() || unclosed.is_some() {
+        if missing.is_some() || invalid.is_some() {
             return Ok(());
         }
         let Some((header, delimiter)) = &table else {
@@ -94,11 +94,16 @@ fn read_text(
                     }
                     // Not an error of one row: without the header no row can be read, leniently or not.
                     Err(error) => {
-                        unclosed = Some((number, error));
+                        invalid = Some((number, error));
                         return Ok(());
                     }
                 },
             };
+            if let Some(twice) = repeated(&names, &reader.names()) {
+                let found = format!("the column {twice:?} twice");
+                invalid = Some((number, FieldError::described(0, found, "columns with names of their own")));
+                return Ok(());
+            }
             match reader.locate(&names) {
                 Ok(()) if options.columns.is_some() => {
                     tally.rows_read += 1;
@@ -119,7 +124,7 @@ fn read_text(
         tally.held = reader.held();
         Ok(())
     })?;
-    if let Some((line, error)) = unclosed {
+    if let Some((line, error)) = invalid {
         return Err(ImportError::Shape {
             file: format!("{file}:{line}:{}", error.at + 1),
             found: error.found,
@@ -129,6 +134,11 @@ fn read_text(
     }
     reader.tally().merge(tally);
     Ok(missing)
+}
+
+/// Returns the first name of a header that is read and stands there twice.
+fn repeated<'a>(header: &'a [String], read: &[String]) -> Option<&'a String> {
+    header.iter().enumerate().find(|(at, name)| read.contains(name) && header[..*at].contains(name)).map(|(_, n)| n)
 }
 
 /// Returns the character between the columns: a comma, or in a header without one a tab, a semicolon or a bar.

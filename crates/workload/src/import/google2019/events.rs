@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::import::csv::{Fields, RowReader, same_width};
-use crate::import::error::FieldError;
+use crate::import::error::{FieldError, up_to};
 use crate::import::google2011::parse_event::{Event, Kind};
 use crate::import::lines::utf8;
 use crate::import::parse_number::{decimal, integer};
@@ -107,7 +107,7 @@ impl<'r> Row<'r, '_> {
 
     fn whole(&self, column: Column, what: &'static str) -> Result<Option<u64>, Box<FieldError>> {
         let Some((at, text)) = self.get(column) else { return Ok(None) };
-        integer(text).map(Some).ok_or_else(|| FieldError::new(at, text, what))
+        integer(text).map(Some).ok_or_else(|| FieldError::new(at, text, up_to(text, what, u64::MAX)))
     }
 
     fn needed(&self, column: Column, what: &'static str) -> Result<u64, Box<FieldError>> {

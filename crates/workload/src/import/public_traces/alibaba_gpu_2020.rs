@@ -122,8 +122,8 @@ fn task(fields: &[(usize, Cow<'_, [u8]>)], tally: &mut Tally) -> Result<Option<P
 
 pub(in crate::import) fn assumptions(tally: &Tally) -> Vec<String> {
     let sentences = [
-        (SUBMIT, "no submission in this trace and are taken as submitted when they start."),
-        (NO_USER, "no user, because pai_job_table.csv was not read, and are assigned to the user \"unknown\"."),
+        (SUBMIT, "no submission in this trace; the start is taken as the submission."),
+        (NO_USER, "no user, because pai_job_table.csv was not read; the user is taken to be \"unknown\"."),
     ];
     let sentence = |(what, rest): (&str, &str)| {
         let n = tally.adjusted.of(what);

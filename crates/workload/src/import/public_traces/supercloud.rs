@@ -18,7 +18,7 @@ use crate::slurm_notation::Amounts;
 
 const GENERIC: &str = "generic resources";
 pub(in crate::import) const ASSUMED: &[(&str, &str)] =
-    &[(GENERIC, "generic resources, which are known by number only; they are taken as GPUs.")];
+    &[(GENERIC, "generic resources, which are known by number only and taken as GPUs.")];
 
 /// The columns that are read; the first five are needed.
 const COLUMNS: [&str; 9] =

@@ -19,7 +19,7 @@ use super::error::FieldError;
 use super::lines::{for_each_line, utf8};
 use super::outcome;
 use super::parse_number::{NANO, fits, leading_digits};
-use super::summary::Tally;
+use super::summary::{KeptIds, Tally, UNKNOWN_USER};
 use super::{ImportError, ImportOptions, JobId, Part, Processors, counted, started_early};
 use crate::byte_source::{Meter, Shard};
 use crate::slurm_notation::{self, Amounts, duration, limit, memory_request, tres};
@@ -254,7 +254,11 @@ fn row(
     });
     let job = JobId::of(&String::from_utf8_lossy(id));
     let raw = row.get(Column::JobIDRaw).map(|(_, number)| leading_digits(number).0);
-    tally.job_ids.push((submit, raw.map_or(job.clone(), |number| job.with_number(number))));
+    let job = match raw {
+        Some(number) => job.with_number(number),
+        None => job,
+    };
+    tally.job(job, submit, Some(start), KeptIds::of(options));
     Ok(())
 }
 
@@ -435,13 +439,13 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
     for (what, sentence) in [
         (UTC, "times without a time zone, which are taken as UTC."),
         (BY_DIFFERENCE, "no elapsed time; it is computed as the end minus the start."),
-        (ENDED, "neither an end nor a state and are assumed to have ended."),
+        (ENDED, "neither an end nor a state, which is taken as ended."),
         (NOT_TRES, "no CPUs in TRES; CPUs are read from AllocCPUS, NCPUS or ReqCPUS, and memory from ReqMem."),
         (NO_MEMORY, "no known memory, which is set to 0."),
-        (NO_USER, "no user and are assigned to the user \"unknown\"."),
+        (NO_USER, UNKNOWN_USER),
         (NODE_LIST, "a NodeList that is no list of nodes such as n[01-03,7]; it is left out."),
-        (CONSTRAINTS, "Constraints with counts of nodes (a*2) or matching OR ([a|b]); they are left out."),
-        (LICENCES, "Licenses of another form than name:count,name:count; they are left out."),
+        (CONSTRAINTS, "Constraints with counts of nodes (a*2) or matching OR ([a|b]), which are left out."),
+        (LICENCES, "Licenses of another form than name:count,name:count, which are left out."),
         (MALFORMED_OPTION, "a malformed optional field, which is taken as unknown."),
     ] {
         let n = tally.adjusted.of(what);

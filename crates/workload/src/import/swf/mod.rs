@@ -17,7 +17,7 @@ use super::lines::for_each_line;
 use super::node_request::{NodeRequest, machines, share};
 use super::outcome;
 use super::parse_number::{NANO, fits};
-use super::summary::Tally;
+use super::summary::{KeptIds, Tally};
 use super::{ImportError, ImportOptions, JobId, MemoryPer, Part, Processors, counted};
 use crate::byte_source::{Meter, Shard};
 
@@ -28,6 +28,7 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
     let mut log = Log {
         builder: options.builder([Resource::new("cpu", "processors"), memory]),
         options,
+        kept_ids: KeptIds::of(options),
         header: Vec::new(),
         last_job: None,
         names: Default::default(),
@@ -55,6 +56,7 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
 struct Log<'a> {
     builder: WorkloadBuilder,
     options: &'a ImportOptions,
+    kept_ids: KeptIds,
     header: Vec<(String, String)>,
     last_job: Option<i64>,
     /// The latest user, group and queue as text: jobs of one user are often consecutive.
@@ -237,9 +239,10 @@ impl Log<'_> {
             let named = row.names[if i == 2 && !has_queue { 3 } else { i }];
             named.or_else(|| Some(self.names[i].1.as_str()).filter(|_| self.names[i].0 != -1))
         };
+        let start = wait.and_then(|w| submit.checked_add(Span::from_nanos(w)));
         self.builder.push(&Task {
             submit,
-            start: wait.and_then(|w| submit.checked_add(Span::from_nanos(w))),
+            start,
             duration: Span::from_nanos(run),
             requested: requested.map(Span::from_nanos),
             user: name(0).unwrap_or("unknown"),
@@ -252,7 +255,8 @@ impl Log<'_> {
             details,
             ..Task::default()
         });
-        tally.job_ids.push((submit, JobId { number: u64::try_from(job).unwrap_or(0), text: None }));
+        let id = JobId { number: u64::try_from(job).unwrap_or(0), text: None };
+        tally.job(id, submit, start, self.kept_ids);
         (self.last_job, self.counts) = (Some(job), counts);
         Ok(())
     }
@@ -295,7 +299,7 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         (rows(QUEUE_NAMES), "no queue in field 15; the name in column 20 is used instead."),
         (
             rows(DECIMALS),
-            "decimals where the standard requires whole numbers; they are kept in times, processors and memory, and dropped elsewhere.",
+            "decimals where the standard requires whole numbers, which are kept in times, processors and memory, and dropped elsewhere.",
         ),
         (rows(ROUNDED), "more than nine decimals, rounded to nine."),
         (

@@ -3,7 +3,7 @@
 use evenhand_model::Time;
 
 use super::super::counted;
-use super::super::error::FieldError;
+use super::super::error::{FieldError, up_to};
 use super::super::lines::utf8;
 use super::super::node_request::NodeRequest;
 use super::super::parse_number::{NANO, decimal, leading_digits};
@@ -135,7 +135,8 @@ impl Row<'_> {
                 let end = at + line[at..].iter().take_while(|b| !b.is_ascii_whitespace()).count();
                 let text = &line[at..end];
                 let number = any_number(text);
-                let error = || FieldError::new(at, text, expected(i));
+                let largest = || if number.is_none() { up_to(text, expected(i), i64::MAX) } else { expected(i).into() };
+                let error = || FieldError::new(at, text, largest());
                 if number.is_none()
                     && let Some(place) = NAMED.iter().position(|named| *named == i)
                 {
