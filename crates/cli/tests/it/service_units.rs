@@ -128,3 +128,13 @@ fn a_site_that_does_not_answer_is_logged_once() {
     assert_eq!(log.matches("Slurm does not answer: ").count(), 1, "{log}");
     assert!(log.contains("Unknown host"), "{log}");
 }
+
+#[test]
+fn an_agent_that_cannot_answer_announces_no_updates() {
+    let folder = TestFolder::with("file", "");
+    let socket = folder.path("file/agent.sock");
+    folder.write("agent.toml", format!("[[guests]]\nfrom = \"user-slices\"\n[node]\nsocket = {socket:?}\n"));
+    let output = folder.run(&["agent", "run", "--config", "agent.toml", "--updates", "1"]);
+    assert_eq!(output.status, 3, "{output:?}");
+    assert!(!output.stderr.contains("would set weights"), "{}", output.stderr);
+}
