@@ -14,7 +14,8 @@ use evenhand_enforcers::traffic::{Check, Settings, TrafficEnforcer, TrafficError
 use evenhand_heaviness::Metric;
 use evenhand_protocol::exchange::{Fixed, RecordLimits};
 use evenhand_protocol::transport::{
-    Config, CredentialFiles, Credentials, KeyError, Mode, Peers, SingleNode, TlsFiles, TransportError, read_keys,
+    Config, CredentialError, CredentialFiles, Credentials, KeyError, Mode, Peers, SingleNode, TlsFiles, TransportError,
+    read_keys,
 };
 use thiserror::Error;
 
@@ -66,6 +67,9 @@ pub enum AssembleError {
         /// The error.
         source: KeyError,
     },
+    /// The key or the certificate cannot be used.
+    #[error(transparent)]
+    Credentials(CredentialError),
     /// Another user could change the key.
     #[error(transparent)]
     Trust(#[from] TrustError),
@@ -135,8 +139,7 @@ pub fn assemble(configuration: Configuration, apply: bool, system: &SystemRoot) 
     let report = diagnose(Some(&configuration), system)?;
     let Configuration { mut node, heaviness, control, network, peers, quotas, discovery, .. } = configuration;
     let lock = apply.then(|| HostLock::take(&report.hierarchies, &node.under)).transpose()?;
-    let quotas = quotas.map(|path| Quotas::open(&path)).transpose().map_err(|e| AssembleError::Quotas(Box::new(e)))?;
-    let quotas = quotas.unwrap_or_default();
+    let quotas = read_quotas(quotas.as_deref())?;
     DescriptorBudget::raise_limit();
     let budget = DescriptorBudget::of_process();
     let supported = |resource| report.support(resource).filter(|support| support.supported);
@@ -204,6 +207,22 @@ pub fn assemble(configuration: Configuration, apply: bool, system: &SystemRoot) 
     Ok(Assembly { agent: Agent::new(parts)?, report, lock })
 }
 
+/// Reads the files that a configuration names, as an agent does that starts with it: quotas, the shared key and certificates.
+///
+/// # Errors
+/// Returns the error for which the agent would not start.
+pub fn check_named_files(configuration: &Configuration) -> Result<(), AssembleError> {
+    read_quotas(configuration.quotas.as_deref())?;
+    let Some(section) = &configuration.peers else { return Ok(()) };
+    let name = configuration.node.name.clone().unwrap_or_else(host_name);
+    credential_files(section)?.check_usable(&name).map_err(AssembleError::Credentials)
+}
+
+fn read_quotas(path: Option<&Path>) -> Result<Quotas, AssembleError> {
+    let quotas = path.map(Quotas::open).transpose().map_err(|e| AssembleError::Quotas(Box::new(e)))?;
+    Ok(quotas.unwrap_or_default())
+}
+
 /// Combines all enforcers of this machine, each for the groups that it should write.
 fn enforcers(
     report: &ProbeReport,
@@ -228,15 +247,8 @@ fn enforcers(
     Ok(Box::new(all))
 }
 
-/// The number of users that bounds a record under metrics whose sums have no other bound.
-const USERS: usize = 1024;
-
-fn config(
-    section: &PeersSection,
-    (node, incarnation): (&str, u64),
-    settings: &RoundSettings,
-    interval: std::time::Duration,
-) -> Result<Config, AssembleError> {
+/// Returns the files with which a node proves itself, after a check of who could change them.
+fn credential_files(section: &PeersSection) -> Result<CredentialFiles, AssembleError> {
     let key_error = |source| AssembleError::Key { path: section.key.display().to_string(), source };
     // A file that cannot be examined cannot be read either, which is the clearer message.
     match check_trusted(&section.key) {
@@ -247,11 +259,23 @@ fn config(
     for path in section.tls.iter().flat_map(TlsFiles::all) {
         check_trusted(path)?;
     }
-    let credentials = Credentials::Files(CredentialFiles {
+    Ok(CredentialFiles {
         key: section.key.clone(),
         tls: section.tls.clone(),
         check: |path| check_trusted(path).map_err(|error| error.to_string()),
-    });
+    })
+}
+
+/// The number of users that bounds a record under metrics whose sums have no other bound.
+const USERS: usize = 1024;
+
+fn config(
+    section: &PeersSection,
+    (node, incarnation): (&str, u64),
+    settings: &RoundSettings,
+    interval: std::time::Duration,
+) -> Result<Config, AssembleError> {
+    let credentials = Credentials::Files(credential_files(section)?);
     let metric: Arc<dyn Metric<f64>> = Arc::clone(&settings.metric);
     let users = settings.quotas.users().len().max(USERS);
     let bounds = move |supply: &[Fixed]| {

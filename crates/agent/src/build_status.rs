@@ -73,7 +73,8 @@ impl Agent {
 
     fn resource_status(&self, resource: Resource) -> ResourceStatus {
         let supply = self.parts.settings.supply[resource];
-        let used: f64 = self.workloads.iter().map(|admitted| admitted.load[resource]).sum();
+        // An empty sum of floating-point numbers is -0.
+        let used = self.workloads.iter().fold(0.0, |used, admitted| used + admitted.load[resource]);
         let controlled = self.parts.control.controls.contains(&resource);
         ResourceStatus {
             supply,

@@ -45,10 +45,10 @@ mod trusted_files;
 mod weights_to_targets;
 
 pub use agent::{Agent, AgentError, AgentParts, EXIT_LIMIT, Identity, Released, Update, digest, longest_silence};
-pub use assemble::{AssembleError, Assembly, assemble, diagnose};
+pub use assemble::{AssembleError, Assembly, assemble, check_named_files, diagnose};
 pub use configuration::{
     CONFIGURATION_SCHEMA, ChangedDefault, Configuration, ConfigurationSources, ControlSection, HeavinessSection, Law,
-    NetworkSection, NodeSection, PeersSection, Speed,
+    NetworkSection, NodeSection, PeersSection, Speed, likely_variable,
 };
 pub use control_socket::{ControlSocket, request};
 pub use fairness_round::{

@@ -147,7 +147,7 @@ fn errors_have_a_position() {
         ("[heaviness]\nresources = [\"cpu\", \"cpu\"]", "found cpu a second time, expected once"),
         ("[control]\ninterval = \"10\"", "agent.toml:2:12: interval: found"),
         ("[control]\ninterval = \"0.05s\"", "expected at least 0.1 s"),
-        ("[control]\ngain = 0", "the controller's gain is 0, expected a finite number above 0"),
+        ("[control]\ngain = 0", "gain: found 0, expected a finite number above 0"),
         ("[control]\nlaw = \"linear\"\ngain = 0.1", "law = \"linear\" has no such setting"),
         ("[control]\nprotected = 1", "expected a number of at least 0 and less than 1"),
         ("[peers]\nlisten = \"x\"\nkey = \"k\"", "expected an address and a port"),

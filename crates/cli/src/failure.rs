@@ -71,6 +71,15 @@ impl Failure {
         Failure::Document { rendered: error.render(colours), environment: error.is_environment() }
     }
 
+    /// Returns the text without the control sequences of colours.
+    #[cfg(feature = "agent")]
+    pub(crate) fn plain_text(&self) -> String {
+        let text = self.to_string();
+        let mut parts = text.split('\u{1b}');
+        let first = parts.next().unwrap_or_default().to_owned();
+        first + &parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest)).collect::<String>()
+    }
+
     /// Returns the documented exit status.
     pub(crate) fn status(&self) -> u8 {
         match self {

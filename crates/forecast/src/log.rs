@@ -54,6 +54,8 @@ pub struct Log {
     steps: i64,
     /// What the site has, if it is known.
     capacity: Option<i64>,
+    /// The jobs that requested no wall time.
+    unlimited: Vec<bool>,
 }
 
 /// A log from which no start can be forecast.
@@ -76,6 +78,7 @@ impl Log {
         let longest = columns.duration.iter().map(|d| seconds(d.nanos())).max().unwrap_or(0).max(1);
         let mut rows = Vec::new();
         let mut jobs = Vec::new();
+        let mut unlimited = Vec::new();
         for row in 0..workload.len() {
             let Some(start) = workload.start(row).map(Time::nanos) else { continue };
             let submit = seconds(columns.submit[row].nanos());
@@ -95,13 +98,14 @@ impl Log {
             for _ in 0..workload.count(row) {
                 rows.push(row as u32);
                 jobs.push(job);
+                unlimited.push(workload.requested(row).is_none());
             }
         }
         if jobs.is_empty() {
             return Err(LogError::NoStarts);
         }
         let steps = 10i64.pow(u32::from(workload.resources()[0].decimals));
-        Ok(Log::new(jobs, rows, workload.users().len(), longest, steps))
+        Ok(Log { unlimited, ..Log::new(jobs, rows, workload.users().len(), longest, steps) })
     }
 
     /// Takes jobs that are sorted by submission, of users numbered below `users`, at a site that has so much of the resource.
@@ -114,9 +118,10 @@ impl Log {
             return Err(LogError::NoStarts);
         }
         let longest = jobs.iter().map(|job| job.limit).max().unwrap_or(1).max(86_400);
+        let unlimited = jobs.iter().map(|job| job.limit <= 0).collect();
         jobs.iter_mut().filter(|job| job.limit <= 0).for_each(|job| job.limit = longest);
         let rows = (0..jobs.len() as u32).collect();
-        Ok(Log { capacity, ..Log::new(jobs, rows, users, longest, 1) })
+        Ok(Log { capacity, unlimited, ..Log::new(jobs, rows, users, longest, 1) })
     }
 
     fn new(jobs: Vec<Job>, rows: Vec<u32>, users: usize, longest: i64, steps: i64) -> Log {
@@ -126,7 +131,7 @@ impl Log {
             order
         };
         let (by_start, by_end) = (by(&|j| j.start), by(&Job::seen_ended));
-        Log { by_start, by_end, rows, users, longest, steps, capacity: None, jobs }
+        Log { by_start, by_end, rows, users, longest, steps, capacity: None, unlimited: Vec::new(), jobs }
     }
 
     /// The jobs, by submission.
@@ -157,6 +162,12 @@ impl Log {
     /// Returns what the site has of the resource, if it is known.
     pub fn capacity(&self) -> Option<i64> {
         self.capacity
+    }
+
+    /// Returns the wall time that a job requested; `None` if it requested none.
+    pub fn requested_limit(&self, job: usize) -> Option<i64> {
+        let requested = !self.unlimited.get(job).copied().unwrap_or(false);
+        self.jobs.get(job).filter(|_| requested).map(|job| job.limit)
     }
 
     /// The longest run time, which stands for the limit of a job without one.

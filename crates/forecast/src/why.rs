@@ -57,7 +57,7 @@ pub enum Change {
     Unchanged,
     /// A shorter limit, under which it still ends.
     Limit(i64),
-    /// A smaller size, with which it runs longer in proportion, and asks for a longer limit.
+    /// A smaller size, with which it runs longer in proportion, and asks for a longer limit if it asked for one.
     Size(i64),
 }
 
@@ -250,11 +250,15 @@ const LATER: usize = 50_000;
 
 /// Simulates what would have happened if a job had been submitted otherwise: with the run times and the later submissions of the log, first
 /// come first served with EASY backfilling on a capacity of the first resource. First of all unchanged, then the
-/// changes that let it start earlier.
+/// changes that let it start earlier. A job that requested no limit is not changed in its limit, and a job that is larger
+/// than the capacity in nothing: there is no start to compare with.
 pub fn what_if(log: &Log, capacity: i64, job: usize) -> Vec<WhatIf> {
     let mut observer = Observer::new(log);
     observer.skip_to(job);
     let own = log.jobs()[job];
+    if own.size > capacity {
+        return Vec::new();
+    }
     let mut replay = Replay::default();
     let mut simulate = |change: Change| {
         let start = start_if(log, &observer, &mut replay, capacity, job, change);
@@ -267,7 +271,8 @@ pub fn what_if(log: &Log, capacity: i64, job: usize) -> Vec<WhatIf> {
     let limits =
         [3, 2, 1].map(|q| part(own.limit, q)).into_iter().filter(|&limit| limit >= (own.end - own.start).max(1));
     let used = (own.end - own.start).max(1);
-    let limits = limits.chain([used]).filter(|&limit| limit < own.limit).map(Change::Limit).collect::<Vec<_>>();
+    let requested = log.requested_limit(job).unwrap_or(0);
+    let limits = limits.chain([used]).filter(|&limit| limit < requested).map(Change::Limit).collect::<Vec<_>>();
     let sizes = [3, 2, 1].map(|q| part(own.size, q)).into_iter().filter(|&size| size >= 1 && size < own.size);
     for changes in [limits, sizes.map(Change::Size).collect()] {
         let mut best = unchanged.start.unwrap_or(i64::MAX);
@@ -318,7 +323,10 @@ fn start_if(log: &Log, observer: &Observer<'_>, replay: &mut Replay, capacity: i
         Change::Limit(limit) => changed.limit = limit.max(changed.run),
         Change::Size(size) => {
             let longer = |time: i64| (i128::from(time) * i128::from(own.size) / i128::from(size)) as i64;
-            changed = Waiting { size, run: longer(changed.run), limit: longer(changed.limit), ..changed };
+            let run = longer(changed.run);
+            // The longest run time, which the site assumes of a job without a limit, does not depend on its size.
+            let limit = if log.requested_limit(job).is_some() { longer(changed.limit) } else { changed.limit.max(run) };
+            changed = Waiting { size, run, limit, ..changed };
         }
     }
     replay.queue.push(changed);

@@ -66,8 +66,8 @@ pub use replay::{ReplayError, ReplayOn, replay, starts_under};
 pub use run::{Live, LiveRepeats, LiveRun, RunState};
 pub use scheduler::{BACKFILL_PRESETS, BackfillPreset, SCHEDULERS, parse_scheduler, scheduler_text};
 pub use site_question::{
-    SiteCapacity, cluster_file_of, is_generated, peak_above_stated, site_capacity, site_scheduler, stated_processors,
-    unix_origin,
+    HeaderExcess, SiteCapacity, cluster_file_of, is_generated, peak_above_stated, site_capacity, site_scheduler,
+    stated_processors, unix_origin,
 };
 pub use study_folder::{StudyError, TaskFormat};
 pub use write_cluster_and_accounts::{UserShares, accounts_text, cluster_text};

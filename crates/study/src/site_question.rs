@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use evenhand_model::duration_text::duration;
 use evenhand_model::{PeakUse, Rational, Resource, Span, Time, Workload, counted, peak_use};
 use evenhand_policies::equivalents::PROCESSORS;
 use evenhand_simulator::Backfill;
@@ -68,29 +69,65 @@ pub fn site_capacity(workload: &Workload) -> SiteCapacity {
             continue;
         };
         notes.push(format!("Capacity: {processors} of {name}, {key} of the log's header."));
-        notes.extend(excess(workload, name, peak, key, processors, at.max(first) - first));
+        notes.extend(excess(workload, name, peak, (key, processors), at.max(first) - first).map(|e| e.warning()));
         units.push(Rational::from(processors));
     }
     SiteCapacity { name: SITE.to_string(), units, notes }
 }
 
-/// Returns a warning if the log's jobs hold more processors at once than its header states.
-pub fn peak_above_stated(workload: &Workload) -> Option<String> {
-    let r = workload.resources().iter().position(|r| PROCESSORS.contains(&r.name.as_str()))?;
-    let (key, processors) = stated_processors(workload)?;
-    let PeakUse { units, at } = peak_use(workload);
-    let first = workload.columns().submit.first().copied().unwrap_or_default();
-    excess(workload, &workload.resources()[r].name, &units[r], key, processors, at[r].max(first) - first)
+/// Processors that a log's jobs hold at once beyond those that its header states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeaderExcess {
+    resource: String,
+    peak: Rational,
+    key: &'static str,
+    stated: u64,
+    /// From the first submission to the peak.
+    after: Span,
+    left_out: String,
 }
 
-fn excess(workload: &Workload, name: &str, peak: &Rational, key: &str, stated: u64, after: Span) -> Option<String> {
-    (*peak > Rational::from(stated)).then(|| {
+impl HeaderExcess {
+    /// Returns the comparison of both numbers: `the log's jobs hold 104 of cpu at once, more than MaxProcs of its header (100)`.
+    pub fn comparison(&self) -> String {
+        let HeaderExcess { resource, peak, key, stated, .. } = self;
+        format!("the log's jobs hold {peak} of {resource} at once, more than {key} of its header ({stated})")
+    }
+
+    /// Returns the warning that a capacity taken from the header is too small.
+    pub fn warning(&self) -> String {
         format!(
-            "Warning: the log's jobs hold {peak} of {name} at once, more than {key} of its header ({stated}), {:.1} days \
-             after the first submission{}. Give the true capacity with --capacity.",
-            after.secs_f64() / 86_400.0,
-            left_out(workload)
+            "Warning: {}, {} after the first submission{}. Give the true capacity with --capacity.",
+            self.comparison(),
+            duration(self.after.secs_f64()),
+            self.left_out
         )
+    }
+}
+
+/// Returns by how much the log's jobs exceed the processors that its header states, if they do.
+pub fn peak_above_stated(workload: &Workload) -> Option<HeaderExcess> {
+    let r = workload.resources().iter().position(|r| PROCESSORS.contains(&r.name.as_str()))?;
+    let stated = stated_processors(workload)?;
+    let PeakUse { units, at } = peak_use(workload);
+    let first = workload.columns().submit.first().copied().unwrap_or_default();
+    excess(workload, &workload.resources()[r].name, &units[r], stated, at[r].max(first) - first)
+}
+
+fn excess(
+    workload: &Workload,
+    resource: &str,
+    peak: &Rational,
+    (key, stated): (&'static str, u64),
+    after: Span,
+) -> Option<HeaderExcess> {
+    (*peak > Rational::from(stated)).then(|| HeaderExcess {
+        resource: resource.to_owned(),
+        peak: peak.clone(),
+        key,
+        stated,
+        after,
+        left_out: left_out(workload),
     })
 }
 
@@ -110,10 +147,10 @@ pub(crate) fn above_capacity(workload: &Workload, peak: &PeakUse, name: &str, un
     let exceeds = resources.filter(|((_, there), (held, _))| held > there);
     let warning = |((resource, there), (held, at)): ((&Resource, &Rational), (&Rational, &Time))| {
         format!(
-            "Warning: the log's jobs hold {held} of {} at once, more than the capacity {name} has ({there}), {:.1} days after \
+            "Warning: the log's jobs hold {held} of {} at once, more than the capacity {name} has ({there}), {} after \
              the first submission{}. So the row {LOGGED} is of a larger machine than the others. Give the capacity that the log had.",
             resource.name,
-            ((*at).max(first) - first).secs_f64() / 86_400.0,
+            duration(((*at).max(first) - first).secs_f64()),
             left_out(workload)
         )
     };

@@ -99,7 +99,7 @@ impl Divider<f64> for StatefulDrf<'_> {
                 }
             };
             let length = (run.at - began) * self.tau_s;
-            segments.push(Segment {
+            let segment = Segment {
                 length: length.is_finite().then_some(length),
                 tasks: moment.tasks,
                 loads: moment.loads,
@@ -107,13 +107,28 @@ impl Divider<f64> for StatefulDrf<'_> {
                 levels: Vec::new(),
                 commitments,
                 ending,
-            });
+            };
+            match segments.pop_if(|last| is_same_division(last, &segment, SHORTEST * self.tau_s)) {
+                Some(last) => segments.push(Segment {
+                    length: last.length.zip(segment.length).map(|(last, next)| last + next),
+                    ending: segment.ending,
+                    ..last
+                }),
+                None => segments.push(segment),
+            }
         }
         let reached = run.end.is_some_and(|end| run.at >= end);
         let (commitments, left) = (run.all_commitments(&self.commitments), run.left());
         self.commitments = commitments;
         Ok(Period { segments, left, reached })
     }
+}
+
+/// Returns whether a segment that is shorter than `shortest`, in seconds, divides as the next one does. It ends where another
+/// commitment of a user becomes the largest, as after an instant at which all are 0; the tasks differ by rounding only.
+fn is_same_division(segment: &Segment<f64>, next: &Segment<f64>, shortest: f64) -> bool {
+    let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
+    segment.length.is_some_and(|length| length <= shortest) && segment.tasks.iter().zip(&next.tasks).all(is_near)
 }
 
 /// Division among the users who are present at some instant.

@@ -288,3 +288,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_instant_at_which_commitments_begin_makes_no_interval() {
+    // The user holds half of the first resource, its entitlement, and all of the second: at the start both commitments are 0,
+    // then the second is the largest.
+    let a = Participant::new([Phase::new(q("0"), [q("1/9"), q("2/9")]).until(q("100"))]);
+    let b = Participant::new([Phase::new(q("200"), [q("1/9"), q("2/9")]).until(q("300"))]);
+    let options = TimelineOptions {
+        decay: Some(Decay::from_delta(&Quantity::parse("0.999999").unwrap()).unwrap()),
+        ..TimelineOptions::default()
+    };
+    let timeline = run(&Scenario::new(2, [a, b]).unwrap(), &options);
+    let begins: Vec<f64> = timeline.intervals.iter().map(|i| i.from).collect();
+    assert_eq!(begins, [0.0, 100.0, 200.0]);
+    assert_eq!((timeline.intervals[0].level, timeline.intervals[0].commitments[1]), (Some(1.0), 0.0));
+}

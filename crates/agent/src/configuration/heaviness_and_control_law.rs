@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use evenhand_documents::DocumentError;
 use evenhand_enforcers::cgroups::Resource;
-use evenhand_heaviness::controller::{IntegralController, IntegralSettings};
+use evenhand_heaviness::controller::{ControllerError, IntegralController, IntegralSettings};
 use evenhand_heaviness::{Endowment, METRICS, Metric, Parameters, metric_named};
 
 use super::fields::{choice, number, span};
@@ -99,7 +99,7 @@ impl ControlSection {
                 min_weight: any("least", standard.min_weight)?,
                 max_weight: any("most", standard.max_weight)?,
             };
-            IntegralController::new(settings).map_err(|e| table.error(e.to_string()))?;
+            IntegralController::new(settings).map_err(|e| setting_error(table, &e))?;
             Law::Integral(settings)
         };
         let part = "a number of at least 0 and less than 1";
@@ -112,6 +112,23 @@ impl ControlSection {
             smoothing: number(table, "smoothing", 0.0, part, below_one)?,
         })
     }
+}
+
+/// Locates an error of the integral law at the key that has the value, and names the key.
+fn setting_error(table: &Section<'_>, error: &ControllerError) -> DocumentError {
+    let ControllerError::InvalidSetting { setting, found, expected } = error else {
+        return table.error(error.to_string());
+    };
+    let key = match *setting {
+        "idle margin" => "idle",
+        "smallest weight" => "least",
+        "largest weight" => "most",
+        "dead band" => "dead_band",
+        "slew limit" => "slew",
+        other => other,
+    };
+    let problem = format!("found {found}, expected {expected}");
+    table.get(key).map_or_else(|| table.error(format!("{key}: {problem}")), |node| node.error(&problem))
 }
 
 /// Parses a list of resources, and sorts it in the order of [`Resource::ALL`].

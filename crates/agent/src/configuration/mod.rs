@@ -21,13 +21,16 @@ pub use self::changed_defaults::ChangedDefault;
 pub use self::heaviness_and_control_law::{ControlSection, HeavinessSection, Law};
 pub use self::node::{NodeSection, Speed};
 pub use self::peers::{NetworkSection, PeersSection};
-pub use self::sources::ConfigurationSources;
+pub use self::sources::{ConfigurationSources, likely_variable};
 
 use self::fields::parsed;
 use self::section::Section;
 
 /// The JSON Schema (draft 7) of the configuration, for editors: with every key, its type, and its default.
 pub const CONFIGURATION_SCHEMA: &str = include_str!("agent.schema.json");
+
+/// The sections of a configuration.
+const SECTIONS: [&str; 8] = ["node", "heaviness", "control", "guests", "quotas", "network", "peers", "metrics"];
 
 /// The configuration of an agent.
 pub struct Configuration {
@@ -82,7 +85,6 @@ impl Configuration {
         hierarchies: &Hierarchies,
         protected: ProtectedCgroups,
     ) -> Result<Configuration, DocumentError> {
-        const SECTIONS: [&str; 8] = ["node", "heaviness", "control", "guests", "quotas", "network", "peers", "metrics"];
         first.deny_unknown(&SECTIONS)?;
         others.iter().try_for_each(|root| root.deny_unknown(&SECTIONS))?;
         let section = |name| Section::of(&first, others, name);

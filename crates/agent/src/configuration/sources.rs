@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use evenhand_documents::{Document, DocumentError, Format, toml_string};
 
+use super::SECTIONS;
 use crate::trusted_files::{TrustError, check_trusted, check_trusted_folder};
 
 /// Variables with this beginning set a key, as in `EVENHAND_AGENT__CONTROL__INTERVAL=5s`.
@@ -19,6 +20,7 @@ pub struct ConfigurationSources {
     files: Vec<PathBuf>,
     folder: Option<PathBuf>,
     variables: Vec<String>,
+    misspelt: Misspelt,
 }
 
 impl ConfigurationSources {
@@ -33,14 +35,21 @@ impl ConfigurationSources {
         let (folder, drop_ins) = drop_in_files(file)?;
         let files: Vec<PathBuf> = std::iter::once(file.to_owned()).chain(drop_ins).collect();
         let mut documents = files.iter().map(|file| Document::read(file)).collect::<Result<Vec<_>, _>>()?;
-        let named = environment.into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-        let mut variables: Vec<(String, OsString)> = named.filter(|(name, _)| name.starts_with(VARIABLES)).collect();
-        variables.sort();
-        for (name, value) in &variables {
-            documents.push(variable(name, &value.to_string_lossy())?);
-        }
-        let variables = variables.into_iter().map(|(name, _)| name).collect();
-        Ok(ConfigurationSources { documents, files, folder, variables })
+        let (variables, misspelt) = read_variables(environment, &mut documents)?;
+        Ok(ConfigurationSources { documents, files, folder, variables, misspelt })
+    }
+
+    /// Takes a document as the only file, below the variables.
+    ///
+    /// # Errors
+    /// Returns an error about the first variable that names no key.
+    pub fn of_document(
+        document: Document,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<ConfigurationSources, DocumentError> {
+        let mut documents = vec![document];
+        let (variables, misspelt) = read_variables(environment, &mut documents)?;
+        Ok(ConfigurationSources { documents, files: Vec::new(), folder: None, variables, misspelt })
     }
 
     /// Returns the files, from the weakest.
@@ -51,6 +60,12 @@ impl ConfigurationSources {
     /// Returns the names of the variables, which are stronger than all files.
     pub fn variables(&self) -> &[String] {
         &self.variables
+    }
+
+    /// Returns the variables that are ignored, but have the name of a key but for an underscore, each with the name that sets
+    /// the key.
+    pub fn misspelt(&self) -> &[(String, String)] {
+        &self.misspelt
     }
 
     /// Checks that only root and the user who runs this process can change the files or add one.
@@ -82,6 +97,37 @@ fn drop_in_files(file: &Path) -> Result<(Option<PathBuf>, Vec<PathBuf>), Documen
     }
     files.sort();
     Ok((Some(folder), files))
+}
+
+/// Names of variables that are ignored, each with the likely name.
+type Misspelt = Vec<(String, String)>;
+
+/// Adds a document for each variable that sets a key, by name. Returns their names, and those with too few underscores.
+fn read_variables(
+    environment: impl IntoIterator<Item = (OsString, OsString)>,
+    documents: &mut Vec<Document>,
+) -> Result<(Vec<String>, Misspelt), DocumentError> {
+    let named = environment.into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    let mut all: Vec<(String, OsString)> = named.filter(|(name, _)| name.starts_with("EVENHAND_AGENT_")).collect();
+    all.sort();
+    let misspelt = all.iter().filter_map(|(name, _)| Some((name.clone(), likely_variable(name)?))).collect();
+    all.retain(|(name, _)| name.starts_with(VARIABLES));
+    for (name, value) in &all {
+        documents.push(variable(name, &value.to_string_lossy())?);
+    }
+    Ok((all.into_iter().map(|(name, _)| name).collect(), misspelt))
+}
+
+/// Returns the variable that sets a key, for a name with too few underscores (`EVENHAND_AGENT_CONTROL__GAIN`,
+/// `EVENHAND_AGENT_CONTROL_GAIN`); `None` if the name is another one.
+pub fn likely_variable(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("EVENHAND_AGENT_").filter(|rest| !rest.starts_with('_'))?;
+    let section = SECTIONS.iter().map(|section| section.to_ascii_uppercase()).find_map(|section| {
+        let key = rest.strip_prefix(section.as_str())?.strip_prefix('_')?;
+        Some((section, key.trim_start_matches('_').to_owned()))
+    });
+    let (section, key) = section.filter(|(_, key)| !key.is_empty())?;
+    Some(format!("{VARIABLES}{section}__{key}"))
 }
 
 /// Reads a variable as a document with one key. A value is written as in TOML, where a text needs no quotation marks.

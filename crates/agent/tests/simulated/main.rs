@@ -357,3 +357,13 @@ fn a_digest_depends_on_texts_and_their_boundaries() {
     assert_ne!(digest(["ab", "c"]), digest(["a", "bc"]));
     assert_ne!(digest(["ab"]), digest(["ab", ""]));
 }
+
+#[test]
+fn what_no_workload_uses_is_zero_and_not_negative_zero() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = Machine::new([2.0, 0.0], []);
+    let mut agent = Setting::in_folder(folder.path()).start(&machine);
+    run(&mut [(&machine, &mut agent)], 0, 2);
+    let status = agent.status(0.0);
+    assert!(status.resources.values().all(|of| of.used == 0.0 && of.used.is_sign_positive()), "{:?}", status.resources);
+}

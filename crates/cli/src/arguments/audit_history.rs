@@ -13,9 +13,9 @@ pub(crate) struct HistoryArgs {
     /// importable format
     #[arg(long, value_name = "WORKLOAD", conflicts_with_all = ["problem", "allocation", "search_lies", "mechanism", "tolerance"])]
     pub(crate) history: Option<PathBuf>,
-    /// Capacity during the history: a multiple of its mean use, or a file with a [pool] [default: what the
-    /// header of an SWF log states, where its jobs fit, else the peak use of each resource]
-    #[arg(long, value_name = "NUMBER|FILE", requires = "history")]
+    /// Capacity during the history: a multiple of its mean use, a pool (cpu=100,mem=1TiB), or a file with a [pool] or
+    /// [[machines]] [default: what the header of an SWF log states, where its jobs fit, else the peak use of each resource]
+    #[arg(long, value_name = "NUMBER|POOL|FILE", requires = "history")]
     pub(crate) capacity: Option<String>,
     /// Users' weights: TOML with [weights], or CSV user,weight (default: 1 each)
     #[arg(long, value_name = "FILE", requires = "history")]

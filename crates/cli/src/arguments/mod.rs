@@ -142,9 +142,12 @@ pub(crate) fn command_with_policy_names(registry: &Registry) -> clap::Command {
 
 fn complete_policies(command: clap::Command, names: &[&'static str]) -> clap::Command {
     let takes_policies = command.get_arguments().any(|arg| arg.get_id() == "policy");
+    // A verb that compares policies has what happened among them.
+    let compares = command.get_arguments().any(|arg| arg.get_id() == "against");
     let command = match takes_policies {
         true => {
-            let names = clap::builder::PossibleValuesParser::new(names.iter().copied());
+            let logged = compares.then_some(evenhand_study::LOGGED);
+            let names = clap::builder::PossibleValuesParser::new(logged.into_iter().chain(names.iter().copied()));
             command.mut_arg("policy", |arg| arg.value_parser(names))
         }
         false => command,

@@ -103,7 +103,8 @@ impl PolicyArgs {
             let Some(first) = owners.peek().copied() else { continue };
             if !owners.any(|owner| policies.iter().any(|policy| policy == owner)) {
                 return Err(Failure::Input(format!(
-                    "--{typed}: has settings of {first}, which is not among the policies; add it to --policy"
+                    "--{typed}: is a setting of the policy {first}, which --policy does not name; add {first} to --policy, or leave \
+                     --{typed} out"
                 )));
             }
         }
@@ -174,9 +175,20 @@ pub(crate) fn policy_failure(error: PolicyError) -> Failure {
     }
 }
 
-/// Returns the policies of these names, or a failure that lists the known names.
+/// Returns the policies that `--policy` names, or a failure that lists the known names.
 pub(crate) fn named_policies(registry: &Registry, names: &[String]) -> Result<Vec<Registration>, Failure> {
-    let find =
-        |name: &String| registry.get(name).copied().map_err(|_| Failure::unknown("--policy", name, registry.names()));
+    policies_of("--policy", registry, names, &[])
+}
+
+/// Returns the policies that an argument of this name names, or a failure that lists the known names, and `others` that the verb
+/// takes beside policies.
+pub(crate) fn policies_of(
+    argument: &str,
+    registry: &Registry,
+    names: &[String],
+    others: &[&'static str],
+) -> Result<Vec<Registration>, Failure> {
+    let known = || others.iter().copied().chain(registry.names());
+    let find = |name: &String| registry.get(name).copied().map_err(|_| Failure::unknown(argument, name, known()));
     names.iter().map(find).collect()
 }

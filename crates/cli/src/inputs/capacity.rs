@@ -18,6 +18,17 @@ pub(crate) enum CapacityArgument {
     File(PathBuf),
 }
 
+impl CapacityArgument {
+    /// Returns whether this may be machines: a file with `[[machines]]`, or one that cannot be read, about which its reader
+    /// reports.
+    pub(crate) fn may_be_machines(&self) -> bool {
+        match self {
+            CapacityArgument::File(path) => !matches!(read_cluster(path), Ok(None)),
+            _ => false,
+        }
+    }
+}
+
 /// Parses a value of `--capacity`.
 pub(crate) fn parse_capacity(text: &str) -> Result<CapacityArgument, Failure> {
     match Quantity::parse(text) {

@@ -2,6 +2,7 @@
 
 use evenhand_forecast::{Log, peak_use};
 use evenhand_model::{Workload, counted};
+use evenhand_study::{peak_above_stated, stated_processors};
 use evenhand_workload::import::JobId;
 
 use super::times::LogClock;
@@ -36,18 +37,22 @@ impl SiteLog {
     /// the first resource the command line states.
     pub(crate) fn capacities(&self, given: Option<u32>) -> (Vec<u128>, &'static str) {
         let mut found = peak_use(&self.workload, &self.log);
-        let header = self.workload.header().iter().find(|(key, _)| key.eq_ignore_ascii_case("MaxProcs"));
-        let stated =
-            header.and_then(|(_, value)| value.split_whitespace().next()?.parse::<u32>().ok()).filter(|n| *n > 0);
-        let (units, from) = match (given, stated) {
+        let (units, from) = match (given, stated_processors(&self.workload)) {
             (Some(units), _) => (Some(units), "--capacity"),
-            (None, Some(units)) => (Some(units), "MaxProcs of the log"),
+            (None, Some((key, units))) => (u32::try_from(units).ok(), stated_by(key)),
             (None, None) => (None, "the most in use at once"),
         };
         if let Some(units) = units {
             found[0] = self.log.size_of(units) as u128;
         }
         (found, from)
+    }
+
+    /// Prints a warning if the log's jobs exceed the capacity of its header, which counts where none is `given`.
+    pub(crate) fn note_excess(&self, given: Option<u32>, console: &Console) {
+        if let Some(excess) = peak_above_stated(&self.workload).filter(|_| given.is_none()) {
+            console.note(&excess.warning());
+        }
     }
 
     /// Returns the id by which the log calls a job; its place by submission, from 1, if it has none.
@@ -109,5 +114,13 @@ impl SiteLog {
                  {last}"
             ),
         })
+    }
+}
+
+/// Returns the place at which a log states its processors.
+fn stated_by(key: &str) -> &'static str {
+    match key {
+        "MaxProcs" => "MaxProcs of the log",
+        _ => "MaxNodes of the log",
     }
 }

@@ -20,6 +20,7 @@ use crate::output::explain::explanation;
 use crate::output::fold_lines::{COLUMNS, fold_lines, fold_prose};
 
 /// Output of one command, and the way to stop it.
+#[derive(Clone)]
 pub(crate) struct Console {
     format: Format,
     quiet: bool,

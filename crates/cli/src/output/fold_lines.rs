@@ -27,14 +27,20 @@ fn terminal_width() -> Option<usize> {
 /// Folds each line of more than `long` characters at [`COLUMNS`], between words; the lines that follow begin with
 /// `indent`.
 pub(crate) fn fold_lines(text: &str, long: usize, indent: &str) -> String {
+    let fold = |line: &str| match line.chars().count() <= long {
+        true => line.to_string(),
+        false => fold_lines_at(line, COLUMNS, indent),
+    };
+    text.split('\n').map(fold).collect::<Vec<_>>().join("\n")
+}
+
+/// Folds a text at this number of characters, between words; the lines that follow begin with `indent`.
+pub(crate) fn fold_lines_at(text: &str, columns: usize, indent: &str) -> String {
     let fold = |line: &str| {
-        if line.chars().count() <= long {
-            return line.to_string();
-        }
         let (mut folded, mut width) = (String::new(), 0);
         for (n, word) in line.split(' ').enumerate() {
             let length = word.chars().count();
-            if n > 0 && width + 1 + length > COLUMNS {
+            if n > 0 && width + 1 + length > columns {
                 folded.push('\n');
                 folded.push_str(indent);
                 width = indent.len();

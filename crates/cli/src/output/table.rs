@@ -2,6 +2,9 @@
 
 use evenhand_model::printable;
 
+#[cfg(feature = "agent")]
+use super::fold_lines::fold_lines_at;
+
 /// Replaces control characters in a name from a file by escapes; they could move a terminal's cursor.
 pub(crate) fn printable(name: &str) -> String {
     printable::printable(name).into_owned()
@@ -28,15 +31,44 @@ impl Table {
     /// Leaves out the columns of these names, one after the other, until no line is longer than `columns`.
     pub(crate) fn fit(mut self, columns: usize, optional: &[&str]) -> Table {
         for name in optional {
-            let width = self.render().lines().map(|line| line.chars().count()).max().unwrap_or(0);
             let place = self.rows[0].iter().position(|cell| cell == name);
-            match place.filter(|_| width > columns) {
+            match place.filter(|_| self.width() > columns) {
                 Some(place) => self.rows.iter_mut().for_each(|row| drop(row.remove(place))),
                 None => continue,
             }
             self.left -= usize::from(place.is_some_and(|place| place < self.left));
         }
         self
+    }
+
+    /// Formats the table with the last column, of texts, folded so that lines have at most `columns` characters, where words and
+    /// other columns allow it. A text beside which no space is left stands on lines of its own.
+    #[cfg(feature = "agent")]
+    pub(crate) fn render_folded(&self, columns: usize) -> String {
+        const LEAST: usize = 30;
+        let text = self.render();
+        let Some(last) = self.rows[0].len().checked_sub(1) else { return text };
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let start: usize = (0..last).map(|column| width(column) + 2).sum();
+        let mut lines = Vec::new();
+        for line in text.lines() {
+            let cut = line.char_indices().nth(start).map_or(line.len(), |(at, _)| at);
+            match line.split_at(cut) {
+                _ if line.chars().count() <= columns => lines.push(line.to_owned()),
+                _ if line.starts_with("---") => lines.push("-".repeat(columns)),
+                (_, _) if start + LEAST <= columns => lines.push(fold_lines_at(line, columns, &" ".repeat(start))),
+                (begin, end) => {
+                    lines.push(begin.trim_end().to_owned());
+                    lines.push(fold_lines_at(&format!("    {end}"), columns, "    "));
+                }
+            }
+        }
+        lines.join("\n")
+    }
+
+    /// Returns the length of the longest line.
+    pub(crate) fn width(&self) -> usize {
+        self.render().lines().map(|line| line.chars().count()).max().unwrap_or(0)
     }
 
     /// Formats the table; no line has trailing blanks.
@@ -70,5 +102,21 @@ mod tests {
         assert_eq!(fitted(100).as_deref(), Some("name                            long  short"));
         assert_eq!(fitted(40).as_deref(), Some("name                            long"));
         assert_eq!(fitted(10).as_deref(), Some("name"));
+    }
+
+    #[cfg(feature = "agent")]
+    #[test]
+    fn texts_of_the_last_column_are_folded_beside_the_others_or_below_them() {
+        let folded = |name: &str, columns: usize| {
+            let mut table = Table::new(2, ["part", "found"]);
+            table.row(vec![name.into(), "word ".repeat(20).trim_end().into()]);
+            table.render_folded(columns)
+        };
+        let beside = folded("clock", 60);
+        assert!(beside.lines().all(|line| line.chars().count() <= 60), "{beside}");
+        assert!(beside.lines().skip(3).all(|line| line.starts_with("       word")), "{beside}");
+        let below = folded(&"/a".repeat(25), 60);
+        assert_eq!(below.lines().nth(2), Some("/a".repeat(25).as_str()));
+        assert!(below.lines().all(|line| line.chars().count() <= 60), "{below}");
     }
 }

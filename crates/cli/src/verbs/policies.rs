@@ -1,10 +1,11 @@
 //! `evenhand policies`: the available policies and their settings.
 
 use evenhand_policies::{Registration, Registry};
+use evenhand_study::LOGGED;
 use serde::Serialize;
 
 use crate::arguments::PoliciesArgs;
-use crate::arguments::policy_settings::named_policies;
+use crate::arguments::policy_settings::policies_of;
 use crate::failure::Failure;
 use crate::output::console::Console;
 use crate::output::fold_lines::{COLUMNS, fold_lines};
@@ -56,7 +57,7 @@ impl PolicyRecord {
 pub(crate) fn run(args: &PoliciesArgs, registry: &Registry, console: &Console) -> Result<(), Failure> {
     let chosen = match args.names.as_slice() {
         [] => registry.policies().to_vec(),
-        names => named_policies(registry, names)?,
+        names => policies_of("NAME", registry, names, &[])?,
     };
     let records: Vec<PolicyRecord> = chosen.iter().map(PolicyRecord::new).collect();
     if console.is_json() {
@@ -83,5 +84,7 @@ fn listing(records: &[PolicyRecord]) -> String {
             lines.push(fold_lines(&keys, COLUMNS, &format!("{indent}          ")));
         }
     }
+    let logged = "as a policy of study, what happened by the log's own starts; it has no settings";
+    lines.push(fold_lines(&format!("{LOGGED:<width$}  {logged}"), COLUMNS, &indent));
     lines.join("\n")
 }

@@ -22,12 +22,22 @@ use crate::output::output_number::{OutputNumber, ToOutputNumber};
 use crate::output::table::Table;
 use crate::output::write_files::{file_name, lock_folder, write_file};
 
+/// The mechanism that considers past use.
+const STATEFUL: &str = "sdrf";
 /// Largest number of users that have a column each.
 const MAX_COLUMNS: usize = 6;
 
 pub(crate) fn run(args: &TimelineArgs, console: &Console) -> Result<(), Failure> {
     let found = mechanisms_named(std::slice::from_ref(&args.mechanism))?;
     let [mechanism] = found[..] else { return Err(Failure::Input("--mechanism: expected one".into())) };
+    refuse_without_effect(args, mechanism)?;
+    if let Some(figure) = args.figure.as_ref().filter(|path| path.extension().is_none_or(|e| e != "svg")) {
+        let (found, expected) = (figure.display(), figure.with_extension("svg"));
+        return Err(Failure::Input(format!(
+            "--figure: found \"{found}\", expected a name that ends in .svg, since figures are SVG; give {}",
+            expected.display()
+        )));
+    }
     let options = TimelineOptions {
         mechanism: mechanism_options(&args.options),
         decay: Some(decay::parse_decay(args.delta.as_deref(), args.half_life.as_deref())?),
@@ -42,6 +52,22 @@ pub(crate) fn run(args: &TimelineArgs, console: &Console) -> Result<(), Failure>
     let scenario = scenario(&file).map_err(|e| Failure::Input(format!("{}: {e}", document.source().name())))?;
     let text = arithmetic.run(Run { args, mechanism, options: &options, file: &file, scenario: &scenario, console })?;
     console.result(&text)
+}
+
+/// Rejects options on past use, of a mechanism that does not consider it.
+fn refuse_without_effect(args: &TimelineArgs, mechanism: &dyn Mechanism) -> Result<(), Failure> {
+    let given = [
+        ("--delta", args.delta.is_some()),
+        ("--half-life", args.half_life.is_some()),
+        ("--resolution", args.resolution.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given && mechanism.name() != STATEFUL) {
+        Some((option, _)) => Err(Failure::Input(format!(
+            "{option}: applies to the mechanism {STATEFUL} only, and --mechanism is {}; leave it out, or give --mechanism {STATEFUL}",
+            mechanism.name()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Division of a scenario, with its table or record and its figures.

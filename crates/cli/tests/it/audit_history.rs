@@ -258,3 +258,54 @@ fn invalid_offsets_and_accounts_are_rejected() {
     run(&["--accounts", "none.toml"]).assert_fails(2, &["none.toml"]);
     run(&["--accounts", "shares.toml", "--weights", "shares.toml"]).assert_fails(2, &["--weights"]);
 }
+
+/// User 1 has jobs in two groups, which are the accounts of a log; user 2 waits for them.
+const TWO_GROUPS: &str = "\
+; Version: 2.2
+; MaxProcs: 2
+1 0 0 100 2 -1 -1 2 100 -1 1 1 1 1 1 -1 -1 -1
+2 0 100 100 2 -1 -1 2 100 -1 1 1 2 1 1 -1 -1 -1
+3 1 199 100 1 -1 -1 1 100 -1 1 2 1 1 1 -1 -1 -1
+";
+
+#[test]
+fn a_page_changes_no_finding_and_counts_each_user_once() {
+    let folder = TestFolder::with("two.swf", TWO_GROUPS);
+    let run = |more: &[&str]| {
+        let fixed = ["audit", "--history", "two.swf", "--policy", "drf", "--format", "json"];
+        let mut found = folder.run(&[&fixed, more].concat()).json();
+        let entitlements = found.as_object_mut().unwrap().remove("entitlements");
+        (found, entitlements)
+    };
+    let (without, none) = run(&[]);
+    let (with, page) = run(&["--out", "page"]);
+    assert_eq!(without, with);
+    assert!(none.is_none() && page.is_some());
+    assert_eq!(without["users"], 2);
+    let html = folder.read("page/index.html");
+    assert!(html.contains("2 users") && !html.contains("3 users"), "{html}");
+    assert!(html.contains("A user of several accounts has a row for each"));
+    // A file of accounts gives weights, and a user is counted once nevertheless.
+    folder.write("none.toml", "");
+    assert_eq!(run(&["--accounts", "none.toml"]).0["users"], 2);
+}
+
+#[test]
+fn a_header_that_the_jobs_exceed_is_named_with_both_numbers() {
+    let folder = TestFolder::with("queue.swf", QUEUE.replace("MaxProcs: 2", "MaxProcs: 1"));
+    let found = folder.run(&["audit", "--history", "queue.swf", "--out", "page", "--format", "json"]).json();
+    let reason = "the peak use, since the log's jobs hold 2 of cpu at once, more than MaxProcs of its header (1)";
+    assert_eq!(found["capacity_is"], reason);
+    assert_eq!(found["entitlements"]["capacity_is"], format!("{reason}."));
+    folder.write("queue.swf", QUEUE.replace("; MaxProcs: 2\n", ""));
+    let found = folder.run(&["audit", "--history", "queue.swf", "--out", "page", "--format", "json"]).json();
+    assert!(found["entitlements"]["capacity_is"].as_str().unwrap().contains("neither --capacity nor"), "{found}");
+}
+
+#[test]
+fn short_histories_are_not_measured_in_days_and_lines_fit_the_width() {
+    let folder = TestFolder::with("queue.swf", QUEUE);
+    let printed = folder.run(&["audit", "--history", "queue.swf", "--out", "page"]).stdout;
+    assert!(printed.starts_with("5 tasks of 2 users over 5 min, "), "{printed}");
+    assert!(printed.lines().all(|line| line.chars().count() <= 100), "{printed}");
+}

@@ -32,6 +32,26 @@ fn schema() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// A file with a key as the agent takes it.
+fn write_key(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(path, "ab".repeat(32)).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// A folder with a copy of a configuration as `agent.toml`, and the files that it names, where the copy names them.
+fn with_named_files(file: &Path) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let (key, quotas) = (folder.path().join("key"), folder.path().join("quotas.toml"));
+    write_key(&key);
+    std::fs::write(&quotas, "[default]\ncpu = 1\n").unwrap();
+    let text = std::fs::read_to_string(file).unwrap();
+    let text = text.replace("/etc/evenhand/key", key.to_str().unwrap());
+    let text = text.replace("file = \"quotas.toml\"", &format!("file = {quotas:?}"));
+    std::fs::write(folder.path().join("agent.toml"), text).unwrap();
+    folder
+}
+
 /// The names of an object's properties.
 fn properties(schema: &Value) -> Vec<String> {
     schema["properties"].as_object().unwrap().keys().cloned().collect()
@@ -48,7 +68,8 @@ fn known_keys(text: &str) -> Vec<String> {
 #[test]
 fn the_configurations_of_packages_and_examples_are_valid() {
     for file in ["packaging/etc/agent.toml", "docs/examples/agent.toml"] {
-        let output = evenhand(&["config", "check", repository().join(file).to_str().unwrap()]);
+        let folder = with_named_files(&repository().join(file));
+        let output = evenhand(&["config", "check", folder.path().join("agent.toml").to_str().unwrap()]);
         assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));
         assert!(String::from_utf8_lossy(&output.stdout).contains("valid; metric deviation, law integral, every 10 s"));
     }
@@ -238,7 +259,12 @@ fn configurations_of_earlier_versions_are_valid_and_the_defaults_that_changed_si
         ("2026-11-23-package.toml", &["control.least", "control.most", "control.idle"]),
     ];
     for file in recorded_configurations() {
-        let output = evenhand(&["--format", "json", "config", "check", file.to_str().unwrap()]);
+        let folder = with_named_files(&file);
+        let named = match file.extension().is_some_and(|extension| extension == "toml") {
+            true => folder.path().join("agent.toml"),
+            false => file.clone(),
+        };
+        let output = evenhand(&["--format", "json", "config", "check", named.to_str().unwrap()]);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "an earlier version took this file: an upgrade may not refuse it: {error}");
         let record: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -255,7 +281,7 @@ fn configurations_of_earlier_versions_are_valid_and_the_defaults_that_changed_si
 
 #[test]
 fn a_changed_default_has_its_place_and_the_line_that_keeps_the_earlier_one() {
-    let (_folder, file) = with_configuration();
+    let (folder, file) = with_configuration();
     let check = || {
         let output = evenhand(&["config", "check", "--changes", file.to_str().unwrap()]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -263,7 +289,9 @@ fn a_changed_default_has_its_place_and_the_line_that_keeps_the_earlier_one() {
     };
     // The linear law has none of the settings of the integral one.
     assert!(check().contains("no default that it relies on was another one"), "{}", check());
-    let peers = "[peers]\nlisten = \"192.0.2.1:9751\"\nkey = \"/etc/evenhand/key\"\n";
+    let key = folder.path().join("key");
+    write_key(&key);
+    let peers = &format!("[peers]\nlisten = \"192.0.2.1:9751\"\nkey = {key:?}\n");
     let text = format!("[[guests]]\nfrom = \"user-slices\"\n[control]\ninterval = \"10s\"\n{peers}");
     std::fs::write(&file, &text).unwrap();
     let printed = check();
@@ -335,10 +363,123 @@ fn an_invalid_option_of_a_service_has_file_line_and_column() {
         ("EVENHAND_SERVE_OPTIONS=--metrics 127.0.0.1:1 --listen 127.0.0.1:2\n", "1:46", "cannot be used with"),
         ("EVENHAND_AGENT_OPTIONS=--apply now\n", "1:32", "'now'"),
         ("EVENHAND_AGENT_OPTIONS=--help\n", "1:1", "prints a help text"),
+        ("\nEVENHAND_AGENT__CONTROL__GAIN=zzz\n", "2:1", "GAIN: gain: found \"zzz\", expected a number"),
+        ("EVENHAND_AGENT__CONTROL=5s\n", "1:1", "EVENHAND_AGENT__SECTION__KEY"),
+        ("EVENHAND_AGENT_CONTROL__GAIN=1\n", "1:1", "did you mean \"EVENHAND_AGENT__CONTROL__GAIN\"?"),
+        ("# options\n  garbage line\n", "2:3", "found \"garbage line\", expected NAME=VALUE"),
         ("EVENHAND_SLURM_OPTION=--apply\n", "1:1", "did you mean \"EVENHAND_SLURM_OPTIONS\""),
     ] {
         let (status, printed, error) = check_options(text);
         assert_eq!(status, Some(2), "{text}: {printed}");
         assert!(error.contains(&format!("service.env:{place}: ")) && error.contains(problem), "{text}{error}");
     }
+}
+
+#[test]
+fn files_that_a_configuration_names_are_read_as_the_agent_reads_them() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, file) = with_configuration();
+    let own = std::fs::read_to_string(&file).unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let check = |section: &str, expected: &str| {
+        std::fs::write(&file, format!("{own}{section}")).unwrap();
+        let (status, printed, error) = check_with(&file, &[]);
+        assert_eq!(status, Some(if expected.is_empty() { 0 } else { 2 }), "{section}: {printed}{error}");
+        assert!(
+            error.contains(expected) && (expected.is_empty() || printed.is_empty()),
+            "{expected}: {printed}{error}"
+        );
+    };
+    let key = path("key");
+    let peers = format!("[peers]\nlisten = \"127.0.0.1:9751\"\nkey = {key:?}\n");
+    check(&peers, "key: ");
+    write_key(&key);
+    check(&peers, "");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    check(&peers, "644");
+    write_key(&key);
+    std::fs::write(&key, "short").unwrap();
+    check(&peers, "key: ");
+    write_key(&key);
+    let tls = path("tls.pem");
+    check(&format!("{peers}tls = {{ certificate = {tls:?}, key = {tls:?}, authorities = {tls:?} }}\n"), "tls.pem: ");
+    let quotas = path("quotas.toml");
+    let section = format!("[quotas]\nfile = {quotas:?}\n");
+    check(&section, "quotas.toml: ");
+    std::fs::write(&quotas, "[default]\ncpu = \"many\"\n").unwrap();
+    check(&section, "quotas.toml:2:7");
+    std::fs::write(&quotas, "[default]\ncpu = 4\n").unwrap();
+    check(&section, "");
+}
+
+#[test]
+fn a_setting_that_is_out_of_range_has_its_own_place_and_key() {
+    let error = problem("[[guests]]\nfrom = \"user-slices\"\n[control]\nleast = 5\n").unwrap();
+    assert!(error.contains("agent.toml:4:9: least: found 5, expected above 0 and at most 1"), "{error}");
+}
+
+#[test]
+fn a_variable_with_one_underscore_too_few_is_warned_of() {
+    let (_folder, file) = with_configuration();
+    for (name, is_ours) in [
+        ("EVENHAND_AGENT_CONTROL__INTERVAL", true),
+        ("EVENHAND_AGENT_CONTROL_INTERVAL", true),
+        ("EVENHAND_AGENT_OPTIONS", false),
+    ] {
+        let (status, printed, error) = check_with(&file, &[(name, "5s")]);
+        assert_eq!(status, Some(0), "{error}");
+        let warning = format!("ignores the variable {name}; did you mean EVENHAND_AGENT__CONTROL__INTERVAL?");
+        assert_eq!(printed.contains(&warning), is_ours, "{printed}");
+    }
+}
+
+#[test]
+fn variables_of_a_file_are_checked_on_the_configuration_beside_it() {
+    let (folder, file) = with_configuration();
+    let environment = folder.path().join("agent.env");
+    std::fs::write(&environment, "EVENHAND_AGENT__PEERS__FRESH=20\n").unwrap();
+    assert_eq!(check_with(&environment, &[]).0, Some(2), "peers have no address");
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(check_with(&environment, &[]).0, Some(0), "the configuration may have one");
+}
+
+#[test]
+fn every_invalid_file_is_reported() {
+    let (folder, good) = with_configuration();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (a, b) = (file("a.toml", "zzz = 1\n"), file("b.env", "EVENHAND_SLURM_OPTIONS=--aply\n"));
+    let none = folder.path().join("none.toml").to_str().unwrap().to_owned();
+    let files = [a.as_str(), &b, good.to_str().unwrap(), &none];
+    let output = evenhand(&[&["config", "check"], &files[..]].concat());
+    let (printed, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error.contains("a.toml:1:1") && error.contains("b.env:1:24"), "{error}");
+    assert!(error.contains("none.toml: there is no such file") && !error.contains("--config"), "{error}");
+    assert!(printed.contains("agent.toml: valid"), "{printed}");
+    let output = evenhand(&[&["--format", "json", "config", "check"], &files[..]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let records: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let valid: Vec<bool> = records.as_array().unwrap().iter().map(|it| it["valid"].as_bool().unwrap()).collect();
+    assert_eq!(valid, [false, false, true, false]);
+    assert!(records[0]["error"].as_str().unwrap().contains("a.toml:1:1"), "{records}");
+}
+
+#[test]
+fn the_schema_has_every_metric() {
+    let error = problem("[[guests]]\nfrom = \"user-slices\"\n[heaviness]\nmetric = \"zzz\"\n").unwrap();
+    let (_, list) = error.split_once("expected one of: ").unwrap_or_else(|| panic!("{error}"));
+    let mut known: Vec<&str> = list.lines().next().unwrap().split(", ").map(str::trim).collect();
+    let schema = schema();
+    let metrics = schema["properties"]["heaviness"]["properties"]["metric"]["enum"].as_array().unwrap();
+    let mut stated: Vec<&str> = metrics.iter().map(|name| name.as_str().unwrap()).collect();
+    known.sort_unstable();
+    stated.sort_unstable();
+    assert_eq!(stated, known);
+    let page = std::fs::read_to_string(repository().join("docs/src/reference/agent.md")).unwrap();
+    let row = page.lines().find(|line| line.starts_with("| `metric`")).unwrap();
+    assert!(known.iter().all(|name| row.contains(&format!("`{name}`"))), "{row}");
 }

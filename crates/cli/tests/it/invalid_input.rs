@@ -180,7 +180,10 @@ fn options_without_effect_are_rejected() {
     study(&["--placement", "best-fit"], &["--placement needs machines", "[[machines]]"]);
     study(&["--layout", "packed"], &["--layout needs machines", "[[machines]]"]);
     study(&["--vary", "weeks", "--repeat", "1"], &["--vary: says what varies between repeats", "--repeat"]);
-    study(&["--policy", "fifo,drf", "--sdrf-key", "dominant"], &["--sdrf-key: has settings of sdrf", "--policy"]);
+    study(
+        &["--policy", "fifo,drf", "--sdrf-key", "dominant"],
+        &["--sdrf-key: is a setting of the policy sdrf", "--policy"],
+    );
     for option in ["--explain", "--seconds", "--verbose", "--classes"] {
         study(&[option, "--format", "json"], &[option, "--format json"]);
     }

@@ -95,3 +95,46 @@ fn the_driver_reports_each_update_and_its_end() {
     assert_eq!(reports[0], "READY=1\nWATCHDOG_USEC=122000000\nWATCHDOG=1\n");
     assert!(reports.iter().filter(|report| *report == "WATCHDOG=1\n").count() >= 2, "{reports:?}");
 }
+
+/// A queue that cannot be read; each question is a line of the file `asked`.
+const SQUEUE: &str = "#!/bin/sh\ncd \"${0%/*}\"\necho >> asked\n\
+    echo 'squeue: error: Unknown host' >&2\nexit 1\n";
+
+#[test]
+fn a_site_that_does_not_answer_is_logged_once() {
+    let folder = TestFolder::new();
+    for program in ["scontrol", "squeue", "sprio", "sacct", "sacctmgr", "sshare"] {
+        let path = folder.path(program);
+        std::fs::write(&path, if program == "squeue" { SQUEUE } else { SLURM }).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let log = folder.path("log");
+    let mut server = Command::new(env!("CARGO_BIN_EXE_evenhand"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--interval", "1s"])
+        .env("PATH", format!("{}:/usr/bin:/bin", folder.path("").display()))
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let asked = || std::fs::read_to_string(folder.path("asked")).map_or(0, |asked| asked.lines().count());
+    let begun = std::time::Instant::now();
+    while asked() < 3 && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert!(asked() >= 3, "{log}");
+    assert_eq!(log.matches("Slurm does not answer: ").count(), 1, "{log}");
+    assert!(log.contains("Unknown host"), "{log}");
+}
+
+#[test]
+fn an_agent_that_cannot_answer_announces_no_updates() {
+    let folder = TestFolder::with("file", "");
+    let socket = folder.path("file/agent.sock");
+    folder.write("agent.toml", format!("[[guests]]\nfrom = \"user-slices\"\n[node]\nsocket = {socket:?}\n"));
+    let output = folder.run(&["agent", "run", "--config", "agent.toml", "--updates", "1"]);
+    assert_eq!(output.status, 3, "{output:?}");
+    assert!(!output.stderr.contains("would set weights"), "{}", output.stderr);
+}

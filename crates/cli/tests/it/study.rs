@@ -343,3 +343,36 @@ fn what_cannot_vary_is_refused_with_what_was_expected() {
     folder.assert_rejects(&luck, 2, &["expected one of: ties, arrivals, weeks, users"]);
     folder.assert_rejects(&["study", "w.csv", "--repeat", "0"], 2, &["--repeat"]);
 }
+
+#[test]
+fn the_terminal_names_what_a_pool_refused() {
+    let folder = TestFolder::with("w.csv", CSV);
+    let run = |capacity: &str| {
+        let args = ["study", "w.csv", "--policy", "fifo,drf", "--repeat", "1", "--capacity", capacity];
+        folder.run(&args).assert_succeeds().stdout
+    };
+    let text = run("cpu=1,mem=2");
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("refused")).collect();
+    assert_eq!(lines, ["cpu=1,mem=2, refused: 1 job of 1 user: no pool of this size can hold them"]);
+    assert!(run("0.001").contains("0.001, refused: 4 jobs of 2 users: no pool of this size can hold them"));
+    assert!(!run("cpu=2,mem=2").contains("refused"));
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused_before_the_log_is_read() {
+    let folder = TestFolder::new();
+    let run = |more: &[&str]| folder.run(&[&["study", "absent.swf", "--capacity", "0.5"], more].concat());
+    run(&["--policy", "fifo,fifo"]).assert_fails(2, &["--policy: fifo is named twice"]);
+    run(&["--policy", "fifo,drf", "--against", "drff"]).assert_fails(2, &["--against: found \"drff\"", "did you mean"]);
+    run(&["--layout", "whole"]).assert_fails(2, &["--layout needs machines", "[[machines]]"]);
+    run(&["--placement", "best-fit"]).assert_fails(2, &["--placement needs machines"]);
+    run(&["--policy", "fiffo"]).assert_fails(2, &["--policy: found \"fiffo\"", "expected one of: logged, fifo"]);
+}
+
+#[test]
+fn what_happened_is_listed_and_completed_beside_the_policies() {
+    let folder = TestFolder::new();
+    assert!(folder.run(&["study", "--policy", "help"]).assert_succeeds().stdout.contains("\nlogged "));
+    folder.run(&["policies", "fiffo"]).assert_fails(2, &["NAME: found \"fiffo\""]);
+    assert!(folder.run(&["completions", "fish"]).assert_succeeds().stdout.contains("logged"));
+}

@@ -68,3 +68,14 @@ fn scenarios_that_a_mechanism_does_not_support_are_rejected() {
     folder.assert_rejects(&["timeline", "two.toml", "--until", "soon"], 2, &["--until soon"]);
     folder.assert_rejects(&["timeline", "absent.toml"], 2, &["absent.toml"]);
 }
+
+#[test]
+fn options_without_effect_and_figures_that_are_no_svg_are_refused() {
+    let folder = TestFolder::with("two.toml", TWO);
+    let run = |more: &[&str]| folder.run(&[&["timeline", "two.toml"], more].concat());
+    run(&["--mechanism", "drf", "--half-life", "1d"])
+        .assert_fails(2, &["--half-life: applies to the mechanism sdrf only"]);
+    run(&["--resolution", "1s"]).assert_fails(2, &["--resolution: applies"]);
+    run(&["--figure", "x.png"]).assert_fails(2, &["--figure: found \"x.png\"", "give x.svg"]);
+    assert!(!folder.path("x.png").exists());
+}

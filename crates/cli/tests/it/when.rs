@@ -34,8 +34,11 @@ fn a_calibration_reports_coverage_and_losses_against_the_baselines() {
     let by_date = run(&["--from", "2023-09-08T08:00", "--to", "2023-09-12T12:00", "--threads", "1"]);
     assert_eq!(by_date.json(), found);
     assert_eq!(run(&["--from", "720000", "--to", "1080000", "--threads", "3"]).stdout, by_date.stdout);
+    // A log of less than 28 days is taken from its first submission.
+    assert_eq!(run(&[]).json()["from_s"], 0);
     let text = folder.run(&["when", "--log", "log.swf", "--calibrate", "--from", "100h"]).assert_succeeds().stdout;
     assert!(text.contains("each forecast with what was\n  known at its submission"), "{text}");
+    assert!(text.contains("its median width is 0 s"), "{text}");
 }
 
 #[test]

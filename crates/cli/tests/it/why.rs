@@ -137,3 +137,30 @@ fn jobs_of_pbs_are_named_with_and_without_their_server_and_a_stored_workload_by_
         &["the log has no ids of jobs", "whose first is 1 and whose last is 2", "give the log itself"],
     );
 }
+
+#[test]
+fn a_job_that_asked_for_no_wall_time_is_given_none() {
+    let folder = TestFolder::with("log.swf", LOG.replace("4 40 -1 1 3", "4 -1 -1 1 3"));
+    let text = folder.run(&["why", "--log", "log.swf", "13"]).assert_succeeds().stdout.replace("\n  ", " ");
+    assert!(text.contains("needs 4 cpu and asked for no wall time"), "{text}");
+    assert!(!text.contains("a wall time of") && text.contains("2 cpu instead of 4"), "{text}");
+    let text = folder.run(&["why", "--log", "log.swf", "12"]).assert_succeeds().stdout.replace("\n  ", " ");
+    assert!(text.contains("asked for 1 min"), "{text}");
+}
+
+#[test]
+fn a_capacity_that_the_jobs_exceed_is_refused_or_warned_of() {
+    let folder = TestFolder::with("log.swf", LOG);
+    let run = |arguments: &[&str]| folder.run(&[&["why", "--log", "log.swf"], arguments].concat());
+    run(&["13", "--capacity", "1"]).assert_fails(2, &["--capacity: found 1, expected at least 4: job 13 held 4 cpu"]);
+    run(&["user:2", "--capacity", "1"]).assert_fails(2, &["expected at least 2"]);
+    run(&["13", "--capacity", "4"]).assert_succeeds();
+    folder.write("log.swf", LOG.replace("MaxProcs: 8", "MaxProcs: 3"));
+    let warning = "the log's jobs hold 8 of cpu at once, more than MaxProcs of its header (3)";
+    let output = run(&["13"]).assert_succeeds();
+    assert!(output.stderr.contains(warning), "{}", output.stderr);
+    assert!(output.stdout.contains("are not simulated, since it is larger than the site"), "{}", output.stdout);
+    assert!(!run(&["13", "--capacity", "8"]).stderr.contains("Warning"));
+    let output = folder.run(&["when", "--log", "log.swf", "--shape", "1,1h"]).assert_succeeds();
+    assert!(output.stderr.contains(warning), "{}", output.stderr);
+}

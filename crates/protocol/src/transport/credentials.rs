@@ -95,6 +95,14 @@ impl CredentialFiles {
         std::iter::once(self.key.as_path()).chain(self.tls.iter().flat_map(TlsFiles::all))
     }
 
+    /// Reads the files as a node of this name does when it starts, and uses them for nothing.
+    ///
+    /// # Errors
+    /// Returns an error if the node could not start with them.
+    pub fn check_usable(&self, node: &str) -> Result<(), CredentialError> {
+        self.load(node).map(|_| ())
+    }
+
     fn load(&self, node: &str) -> Result<Loaded, CredentialError> {
         let stamps = self.stamps();
         for path in self.all() {

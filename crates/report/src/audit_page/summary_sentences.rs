@@ -1,7 +1,7 @@
 //! Summarizes entitlements in sentences, and formats amounts of resources.
 
 use super::{EntitlementRecord, LevelRecord, OveruseRecord, PartyWeekRecord, ResourceRecord};
-use crate::format_numbers::{amount, percent, size_unit, three_digits};
+use crate::format_numbers::{amount, duration, percent, size_unit, three_digits};
 
 /// Maximum number of weeks in the summary.
 const MAX_WEEKS: usize = 6;
@@ -70,13 +70,12 @@ impl EntitlementRecord {
     fn edges_sentence(&self) -> Option<String> {
         let steady = self.steady?;
         let (first, last) = (self.weeks.first()?, self.weeks.last()?);
-        let days = |seconds: f64| format!("{:.1}\u{a0}days", seconds / 86_400.0);
         let mut edges = Vec::new();
         if steady.from_s > first.from_s {
-            edges.push(format!("the first {}, until use reaches its mean", days(steady.from_s - first.from_s)));
+            edges.push(format!("the first {}, until use reaches its mean", duration(steady.from_s - first.from_s)));
         }
         if last.until_s > steady.until_s {
-            edges.push(format!("the last {}, after the last submission", days(last.until_s - steady.until_s)));
+            edges.push(format!("the last {}, after the last submission", duration(last.until_s - steady.until_s)));
         }
         (!edges.is_empty()).then(|| {
             format!(

@@ -6,6 +6,7 @@ use super::{kernel_failure, read_configuration};
 use crate::arguments::DoctorArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::console::Console;
+use crate::output::fold_lines::{COLUMNS, fold_lines, table_width};
 use crate::output::table::Table;
 
 /// Prints the findings. The outcome is negative if no resource can be divided.
@@ -30,17 +31,18 @@ pub(super) fn tables(findings: &ProbeReport) -> String {
         let by = if row.mechanism.is_empty() { "-" } else { &row.mechanism };
         table.row(vec![row.resource.to_string(), works.into(), by.into(), row.reason.clone()]);
     }
-    let mut text = table.render();
+    let mut text = table.render_folded(table_width());
+    let mut line = |line: String| text.push_str(&format!("\n{}", fold_lines(&line, COLUMNS, "  ")));
     for row in &findings.resources {
         if let Some(advice) = &row.advice {
-            text.push_str(&format!("\n{}: {advice}", row.resource));
+            line(format!("{}: {advice}", row.resource));
         }
     }
     if !findings.observations.is_empty() {
-        text.push('\n');
+        line(String::new());
     }
     for remark in &findings.observations {
-        text.push_str(&format!("\n{}: {}. {}", remark.subject, remark.found, remark.consequence));
+        line(format!("{}: {}; {}", remark.subject, remark.found, remark.consequence));
     }
     text
 }

@@ -16,6 +16,7 @@ pub(crate) use self::status::{format_amount, headline, workload_cells};
 use std::path::Path;
 
 use evenhand_agent::{AssembleError, Configuration, ConfigurationSources};
+use evenhand_documents::DocumentError;
 use evenhand_enforcers::cgroups::{Hierarchies, KernelError, ProtectedCgroups};
 
 use crate::arguments::AgentVerb;
@@ -43,20 +44,33 @@ pub(super) fn read_configuration(path: &Path) -> Result<(Configuration, Configur
         )));
     }
     let sources = ConfigurationSources::read(path, std::env::vars_os()).map_err(Failure::document)?;
+    let configuration = configuration_of(&sources)?.map_err(Failure::document)?;
+    Ok((configuration, sources))
+}
+
+/// Reads the layers of a configuration for this machine. The inner error is of the configuration, the outer one of the machine.
+pub(super) fn configuration_of(
+    sources: &ConfigurationSources,
+) -> Result<Result<Configuration, DocumentError>, Failure> {
     let hierarchies = Hierarchies::detect().map_err(kernel_failure)?;
     let protected = ProtectedCgroups::detect().map_err(kernel_failure)?;
-    let configuration = Configuration::read_sources(&sources, &hierarchies, protected).map_err(Failure::document)?;
-    Ok((configuration, sources))
+    Ok(Configuration::read_sources(sources, &hierarchies, protected))
+}
+
+/// Returns a sentence for each variable of the environment that is ignored, but has the name of a key but for an underscore.
+pub(super) fn misspelt_variables(sources: &ConfigurationSources) -> Vec<String> {
+    let sentence = |(name, likely): &(String, String)| format!("ignores the variable {name}; did you mean {likely}?");
+    sources.misspelt().iter().map(sentence).collect()
 }
 
 fn kernel_failure(error: KernelError) -> Failure {
     Failure::Environment(error.to_string())
 }
 
-fn assemble_failure(error: AssembleError) -> Failure {
+pub(super) fn assemble_failure(error: AssembleError) -> Failure {
     match error {
         AssembleError::Quotas(error) => Failure::document(*error),
-        AssembleError::Key { .. } | AssembleError::Trust(_) => Failure::input(error),
+        AssembleError::Key { .. } | AssembleError::Credentials(_) | AssembleError::Trust(_) => Failure::input(error),
         other => Failure::Environment(other.to_string()),
     }
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use self::requests::{Request, WaitOutcome, answer, request_answer, wait_for_next_update};
 use super::prometheus_metrics::metrics;
-use super::{assemble_failure, doctor, read_configuration};
+use super::{assemble_failure, doctor, misspelt_variables, read_configuration};
 use crate::arguments::AgentRunArgs;
 use crate::failure::Failure;
 use crate::interrupts::{SecondSignal, on_interrupt};
@@ -82,6 +82,9 @@ fn read(args: &AgentRunArgs, console: &Console) -> Result<(Configuration, Places
     for source in added.chain(sources.variables().iter().cloned()) {
         console.note(&format!("{} is changed by {source}.", args.config.display()));
     }
+    for sentence in misspelt_variables(&sources) {
+        console.note(&format!("Warning: the agent {sentence}"));
+    }
     let places = Places { socket: configuration.node.socket.clone(), metrics: configuration.metrics };
     Ok((configuration, places))
 }
@@ -91,13 +94,17 @@ fn start(configuration: Configuration, args: &AgentRunArgs, console: &Console) -
     let interval = configuration.control.interval;
     let assembly = assemble(configuration, args.apply, &SystemRoot::default()).map_err(assemble_failure)?;
     console.note(&doctor::tables(&assembly.report));
+    Ok(Running { agent: assembly.agent, interval, _lock: assembly.lock })
+}
+
+/// Reports what the agent does from now on.
+fn announce(running: &Running, args: &AgentRunArgs, console: &Console) {
     console.note(&format!(
         "{} every {} s{}.",
         if args.apply { "Setting weights" } else { "Dry run, nothing is written (--apply writes): would set weights" },
-        interval.as_secs_f64(),
+        running.interval.as_secs_f64(),
         if args.updates.is_some() { "" } else { ", until stopped" }
     ));
-    Ok(Running { agent: assembly.agent, interval, _lock: assembly.lock })
 }
 
 pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure> {
@@ -116,6 +123,7 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
             move || request_answer(&requester, Request::Status).map_or_else(String::new, |status| metrics(&status));
         serve_metrics::serve("metrics.listen", address, text)?;
     }
+    announce(&running, args, console);
     let manager = ServiceManager::of_process();
     let begun = Instant::now();
     let mut release_request = None;
@@ -155,6 +163,7 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
                     // The lock, the journal and the address of the exchange are for one agent at a time.
                     drop(running);
                     running = start(configuration, args, console)?;
+                    announce(&running, args, console);
                 }
             },
             WaitOutcome::End => break Ok(()),

@@ -1,14 +1,15 @@
 //! `evenhand config`: configurations of the services, checked before they are used.
 
+mod agent_variables;
 pub(super) mod service_options;
 
 use std::path::Path;
 
-use evenhand_agent::{CONFIGURATION_SCHEMA, ChangedDefault, Configuration, Law};
+use evenhand_agent::{CONFIGURATION_SCHEMA, ChangedDefault, Configuration, Law, check_named_files};
 use evenhand_policies::Registry;
 use serde_json::{Value, json};
 
-use super::agent::read_configuration;
+use super::agent::{assemble_failure, misspelt_variables, read_configuration};
 use crate::arguments::{ConfigCheckArgs, ConfigVerb};
 use crate::failure::Failure;
 use crate::output::console::Console;
@@ -20,7 +21,7 @@ pub(crate) fn run(verb: &ConfigVerb, registry: &Registry, console: &Console) -> 
     }
 }
 
-/// Reads every file as its service does, up to the first invalid one.
+/// Reads every file as its service does, and reports all that are invalid; the last error is the verb's own.
 fn check(args: &ConfigCheckArgs, registry: &Registry, console: &Console) -> Result<(), Failure> {
     if args.changes && console.is_json() {
         let problem =
@@ -29,28 +30,50 @@ fn check(args: &ConfigCheckArgs, registry: &Registry, console: &Console) -> Resu
     }
     let mut records = Vec::new();
     let mut lines = Vec::new();
+    let mut failures = Vec::new();
     for file in &args.files {
-        let (record, text) = match file.extension().is_some_and(|extension| extension == "env") {
-            true => check_options(file, registry)?,
-            false => check_agent(file, args.changes)?,
+        let checked = match file.extension().is_some_and(|extension| extension == "env") {
+            true => check_options(file, registry),
+            false => check_agent(file, args.changes),
         };
-        records.push(record);
-        lines.extend(text);
+        match checked {
+            Ok((record, text)) => {
+                records.push(record);
+                lines.extend(text);
+            }
+            Err(failure) => {
+                let (file, error) = (file.display().to_string(), failure.plain_text());
+                records.push(json!({ "file": file, "valid": false, "error": error }));
+                failures.push(failure);
+            }
+        }
     }
-    if console.is_json() { console.json(&records) } else { console.document(&lines.join("\n")) }
+    match console.is_json() {
+        true => console.json(&records)?,
+        false if lines.is_empty() => {}
+        false => console.document(&lines.join("\n"))?,
+    }
+    // An invalid file determines the exit status, rather than one that cannot be read.
+    failures.sort_by_key(|failure| failure.status() == 2);
+    let Some(last) = failures.pop() else { return Ok(()) };
+    failures.iter().for_each(|failure| console.failure(failure));
+    Err(last)
 }
 
 fn check_options(file: &Path, registry: &Registry) -> Result<(Value, Vec<String>), Failure> {
     let services = service_options::check(file, registry)?;
-    let commands: Vec<&str> = services.iter().map(|service| service.command.as_str()).collect();
-    let settings = if commands.is_empty() { "no options".to_owned() } else { commands.join(", ") };
+    let settings = if services.is_empty() { "no options".to_owned() } else { services.join(", ") };
     let record = json!({ "file": file.display().to_string(), "valid": true, "settings": settings });
     Ok((record, vec![format!("{}: valid; {settings}", file.display())]))
 }
 
 /// Reads a configuration of the agent. `changes`: whether the lines have the defaults that have changed.
 fn check_agent(file: &Path, changes: bool) -> Result<(Value, Vec<String>), Failure> {
+    if !file.exists() {
+        return Err(Failure::Input(format!("{}: there is no such file; check the path", file.display())));
+    }
     let (configuration, sources) = read_configuration(file)?;
+    check_named_files(&configuration).map_err(assemble_failure)?;
     // A dry run takes it nevertheless.
     let distrust = sources.check_trusted().err().map(|error| error.to_string());
     let added: Vec<String> = sources.files().iter().skip(1).map(|file| file.display().to_string()).collect();
@@ -58,6 +81,7 @@ fn check_agent(file: &Path, changes: bool) -> Result<(Value, Vec<String>), Failu
     let settings = summary(&configuration);
     let mut lines = vec![format!("{}: valid; {settings}", file.display())];
     lines.extend(added.iter().chain(sources.variables()).map(|source| format!("  changed by {source}")));
+    lines.extend(misspelt_variables(&sources).iter().map(|sentence| format!("  warning: the agent {sentence}")));
     lines.extend(distrust.iter().map(|why| format!("  agent run --apply refuses it: {why}")));
     if changes {
         lines.extend(changed.iter().map(changed_default));
@@ -74,9 +98,12 @@ fn check_agent(file: &Path, changes: bool) -> Result<(Value, Vec<String>), Failu
             })
         })
         .collect();
+    let misspelt: Vec<Value> =
+        sources.misspelt().iter().map(|(name, likely)| json!({ "name": name, "likely": likely })).collect();
     let record = json!({
         "file": file.display().to_string(), "valid": true, "settings": settings, "refused_with_apply": distrust,
-        "drop_ins": added, "variables": sources.variables(), "changed_defaults": changed,
+        "drop_ins": added, "variables": sources.variables(), "misspelt_variables": misspelt,
+        "changed_defaults": changed,
     });
     Ok((record, lines))
 }

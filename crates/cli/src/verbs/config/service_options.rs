@@ -9,9 +9,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue};
+use evenhand_agent::likely_variable;
 use evenhand_documents::{DocumentError, Source, did_you_mean};
 use evenhand_policies::Registry;
 
+use super::agent_variables;
 use crate::arguments::{self, Cli, Verb};
 use crate::failure::Failure;
 #[cfg(feature = "serve")]
@@ -29,14 +31,31 @@ const SERVICES: [(&str, &str); 3] = [
 const OURS: &str = "EVENHAND_";
 const KEYS: &str = "EVENHAND_AGENT__";
 
-/// A service whose options are valid.
-pub(in crate::verbs) struct ServiceOptions {
-    /// The command with the options of the file.
-    pub(in crate::verbs) command: String,
-}
-
 /// A character, and where it stands in the file.
 type Placed = (usize, char);
+
+/// A line, with the lines that continue it: the name of a variable and its value, or a line without `=`.
+pub(super) struct Assignment {
+    name: Vec<Placed>,
+    value: Option<Vec<Placed>>,
+}
+
+impl Assignment {
+    /// The name of the variable.
+    pub(super) fn name(&self) -> String {
+        self.name.iter().map(|(_, c)| c).collect()
+    }
+
+    /// The value, without quotation marks.
+    pub(super) fn value(&self) -> String {
+        self.value.iter().flatten().map(|(_, c)| c).collect()
+    }
+
+    /// Where the name stands.
+    pub(super) fn place(&self) -> Range<usize> {
+        self.name.first().map_or(0, |(at, _)| *at)..self.name.last().map_or(0, |(at, c)| at + c.len_utf8())
+    }
+}
 
 /// A word of options, without quotation marks, and where it stands.
 struct Word {
@@ -44,29 +63,40 @@ struct Word {
     span: Range<usize>,
 }
 
-/// Checks the options of every service in the file.
-pub(in crate::verbs) fn check(file: &Path, registry: &Registry) -> Result<Vec<ServiceOptions>, Failure> {
+/// Checks the options of every service in the file, and the variables that set keys of the agent's configuration. Returns the
+/// commands of the services with their options.
+pub(in crate::verbs) fn check(file: &Path, registry: &Registry) -> Result<Vec<String>, Failure> {
     let source = Source::read(file).map_err(Failure::document)?;
-    let mut services = Vec::new();
-    for (name, value) in variables(source.text()) {
-        let text: String = name.iter().map(|(_, c)| c).collect();
-        if let Some((_, command)) = SERVICES.iter().find(|(known, _)| *known == text) {
-            let words = words(&value);
-            let place = name.first().map_or(0, |(at, _)| *at)..name.last().map_or(0, |(at, c)| at + c.len_utf8());
+    let mut commands = Vec::new();
+    let mut keys = Vec::new();
+    for assignment in assignments(source.text()) {
+        let (name, place) = (assignment.name(), assignment.place());
+        let Some(value) = &assignment.value else {
+            let problem =
+                format!("found {name:?}, expected NAME=VALUE, or # before a comment: systemd ignores this line");
+            return Err(Failure::document(source.error(place, problem)));
+        };
+        if let Some((_, command)) = SERVICES.iter().find(|(known, _)| *known == name) {
+            let words = words(value);
             check_command(&source, command, &words, place, registry)?;
             let given: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
             let verb = command.trim_start_matches("--format json ");
             let verb = verb.split(" --").next().unwrap_or(verb);
-            services.push(ServiceOptions { command: [&[verb], &given[..]].concat().join(" ") });
-        } else if text.starts_with(OURS) && !text.starts_with(KEYS) {
+            commands.push([&[verb], &given[..]].concat().join(" "));
+        } else if name.starts_with(KEYS) {
+            keys.push(assignment);
+        } else if name.starts_with(OURS) {
             let known = SERVICES.map(|(name, _)| name);
-            let near = did_you_mean(&text, known);
-            let problem = format!("unknown variable {text}, expected one of: {}{near}", known.join(", "));
-            let start = name.first().map_or(0, |(at, _)| *at);
-            return Err(Failure::document(source.error(start..start + text.len(), problem)));
+            let near = match likely_variable(&name) {
+                Some(likely) => format!("; did you mean {likely:?}?"),
+                None => did_you_mean(&name, known),
+            };
+            let problem = format!("unknown variable {name}, expected one of: {}{near}", known.join(", "));
+            return Err(Failure::document(source.error(place, problem)));
         }
     }
-    Ok(services)
+    agent_variables::check(file, &source, &keys)?;
+    Ok(commands)
 }
 
 /// Parses a service's command with these words, and checks the values as the service does when it starts.
@@ -135,8 +165,8 @@ fn sentence(error: &clap::Error) -> String {
     parts.join("; ").trim_start_matches("error: ").to_owned()
 }
 
-/// Returns the variables of a file: names and values.
-fn variables(text: &str) -> Vec<(Vec<Placed>, Vec<Placed>)> {
+/// Returns the variables of a file, and its lines that are none.
+fn assignments(text: &str) -> Vec<Assignment> {
     let mut rest = text.char_indices().peekable();
     let mut found = Vec::new();
     while let Some(&(_, c)) = rest.peek() {
@@ -152,11 +182,9 @@ fn variables(text: &str) -> Vec<(Vec<Placed>, Vec<Placed>)> {
         while let Some(placed) = rest.next_if(|(_, c)| !matches!(c, '=' | '\n')) {
             name.push(placed);
         }
-        // A line without = is no variable, which systemd ignores.
-        if rest.next().is_some_and(|(_, c)| c == '=') {
-            trim_end(&mut name);
-            found.push((name, value(&mut rest)));
-        }
+        trim_end(&mut name);
+        let value = rest.next().is_some_and(|(_, c)| c == '=').then(|| value(&mut rest));
+        found.push(Assignment { name, value });
     }
     found
 }
@@ -248,12 +276,9 @@ mod tests {
 
     /// The variables of a text, with their words.
     fn read(text: &str) -> Vec<(String, Vec<String>)> {
-        let found = variables(text).into_iter();
-        found
-            .map(|(name, value)| {
-                (name.iter().map(|(_, c)| c).collect(), words(&value).into_iter().map(|word| word.text).collect())
-            })
-            .collect()
+        let words = |value: &Vec<Placed>| words(value).into_iter().map(|word| word.text).collect();
+        let found = assignments(text).into_iter();
+        found.filter_map(|it| Some((it.name(), words(it.value.as_ref()?)))).collect()
     }
 
     fn one(text: &str) -> Vec<String> {
@@ -277,7 +302,8 @@ mod tests {
     #[test]
     fn a_word_knows_its_place() {
         let text = "# options\nA=\"--policy \\\n sdrf\" \n";
-        let value = &variables(text)[0].1;
+        let assignments = assignments(text);
+        let value = assignments[0].value.as_ref().unwrap();
         let places: Vec<&str> = words(value).iter().map(|word| &text[word.span.clone()]).collect();
         assert_eq!(places, ["--policy", "sdrf"]);
     }

@@ -15,6 +15,7 @@ use evenhand_policies::Registry;
 use crate::arguments::InstallationArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::console::Console;
+use crate::output::fold_lines::{COLUMNS, fold_lines, table_width};
 use crate::output::table::Table;
 
 /// How long a program of the system may take to answer.
@@ -135,10 +136,11 @@ fn text(findings: &[Finding]) -> String {
     for finding in findings {
         table.row(vec![finding.subject.clone(), finding.state.word().into(), finding.found.clone()]);
     }
-    let mut text = table.render();
+    let mut text = table.render_folded(table_width());
     let remedies = findings.iter().filter_map(|finding| Some((&finding.subject, finding.remedy.as_ref()?)));
     for (subject, remedy) in remedies {
-        text.push_str(&format!("\n{subject}: {remedy}."));
+        text.push('\n');
+        text.push_str(&fold_lines(&format!("{subject}: {remedy}."), COLUMNS, "  "));
     }
     text
 }

@@ -3,6 +3,7 @@
 #[cfg(feature = "agent")]
 mod ask_agent;
 mod prometheus_metrics;
+mod reported_site;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use evenhand_serve::{
 };
 use evenhand_slurm::{Call, CommandError, Commands, LocalCommands};
 
+use self::reported_site::ReportedSite;
 use crate::arguments::{Common, ServeArgs};
 use crate::failure::Failure;
 use crate::inputs::times;
@@ -94,7 +96,7 @@ pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Resul
     let commands = LocalCommands { timeout: COMMAND_LIMIT, stop: flag, ..LocalCommands::default() };
     let progress = Progress::default();
     let commands = ReportedCommands { commands, progress: progress.clone() };
-    let site = Box::new(SlurmSite::new(Box::new(commands), history));
+    let site = Box::new(ReportedSite::new(SlurmSite::new(Box::new(commands), history), console.clone()));
     #[cfg(feature = "agent")]
     let agent = args.agent.clone().map(|socket| Box::new(ask_agent::LocalAgent { socket }) as Box<dyn AgentReader>);
     #[cfg(not(feature = "agent"))]

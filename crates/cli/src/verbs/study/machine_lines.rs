@@ -1,7 +1,8 @@
-//! Lines below a study's table: layout of jobs, utilization of machines, idle machines, and refused jobs.
+//! Lines below a study's table: layout of jobs, utilization of machines, idle machines, and refused jobs, also on a pool.
 
 use std::collections::BTreeMap;
 
+use evenhand_model::counted;
 use evenhand_study::record::{RecordedMachinesRecord, RunRecord, StudyRecord, layout_rule_text};
 
 /// Formats a line for each run with machines: the utilization of each group; and for each capacity, why jobs were refused.
@@ -9,7 +10,24 @@ pub(super) fn lines(record: &StudyRecord) -> String {
     let mut lines: Vec<String> = layout_line(record).into_iter().collect();
     let mut listed: Vec<&str> = Vec::new();
     for run in &record.runs {
-        let Some(jobs) = &run.jobs else { continue };
+        lines.extend(of_machines(run));
+        // Refusals do not depend on the policy.
+        if listed.contains(&run.capacity_name.as_str()) {
+            continue;
+        }
+        let refusals = refusals(run);
+        if !refusals.is_empty() {
+            listed.push(&run.capacity_name);
+            lines.extend(refusals);
+        }
+    }
+    if lines.is_empty() { String::new() } else { format!("\n\n{}", lines.join("\n")) }
+}
+
+/// Formats the lines of a run on machines.
+fn of_machines(run: &RunRecord) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(jobs) = &run.jobs {
         let groups = jobs.groups.iter().map(|group| {
             let each = group.utilization.iter().map(|(name, u)| format!("{name} {:.0} %", 100.0 * u));
             format!("{} x {}: {}", group.machines, group.name, each.collect::<Vec<_>>().join(", "))
@@ -29,23 +47,27 @@ pub(super) fn lines(record: &StudyRecord) -> String {
         }));
         lines.extend(started_by(run));
         lines.extend(jobs.never_started.map(|left| never_started(run, left)));
-        // Refusals do not depend on the policy.
-        if listed.contains(&run.capacity_name.as_str()) {
-            continue;
-        }
-        listed.push(&run.capacity_name);
-        let mut reasons: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        for refused in &jobs.refused {
-            let (users, count) = reasons.entry(&refused.why).or_default();
-            *users += 1;
-            *count += refused.jobs;
-        }
-        for (why, (users, count)) in reasons {
-            let (jobs, of) = (if count == 1 { "job" } else { "jobs" }, if users == 1 { "user" } else { "users" });
-            lines.push(format!("{}, refused: {count} {jobs} of {users} {of}: {why}", run.capacity_name));
-        }
     }
-    if lines.is_empty() { String::new() } else { format!("\n\n{}", lines.join("\n")) }
+    lines
+}
+
+/// Formats a line for each reason for which jobs of a run were refused. A pool has one: its size.
+fn refusals(run: &RunRecord) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for refused in run.jobs.iter().flat_map(|jobs| &jobs.refused) {
+        let (users, count) = reasons.entry(&refused.why).or_default();
+        *users += 1;
+        *count += refused.jobs;
+    }
+    if reasons.is_empty() && run.totals.rejected > 0 {
+        let users = run.users.iter().filter(|user| user.totals.rejected > 0).count() as u64;
+        reasons.insert("no pool of this size can hold them", (users, run.totals.rejected));
+    }
+    let line = |(why, (users, count)): (&str, (u64, u64))| {
+        let (jobs, users) = (counted(count, "job", "jobs"), counted(users, "user", "users"));
+        format!("{}, refused: {jobs} of {users}: {why}", run.capacity_name)
+    };
+    reasons.into_iter().map(line).collect()
 }
 
 /// Returns how many jobs each activity of Slurm's scheduler started.

@@ -19,8 +19,8 @@ use evenhand_model::{AccountTree, Workload, counted};
 use evenhand_policies::{Decay, PolicySettings, Registry, SITE_RULE, SiteConfiguration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{
-    AccountsFile, Arrivals, Backfill, DEFAULT_REPEATS, JobRules, Layout, Live, PLACEMENTS, Plan, PlanError,
-    PolicyInputs, Repeats, RequestedCapacity, SlurmOptions, StudyRequest, TaskFormat, Vary,
+    AccountsFile, Arrivals, Backfill, DEFAULT_REPEATS, JobRules, Live, PLACEMENTS, Plan, PlanError, PolicyInputs,
+    Repeats, RequestedCapacity, SlurmOptions, StudyRequest, TaskFormat, Vary,
 };
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
@@ -38,7 +38,7 @@ use crate::output::numbers::rounded;
 use crate::output::progress::run_with_progress;
 use crate::output::table::Table;
 use crate::output::write_files::lock_folder;
-use question::{GivenQuestion, Question};
+use question::{GivenQuestion, Question, refuse_machine_options};
 use site_folder::with_site_folder;
 
 /// Size of the workload that a study without a workload generates: small enough for a first run, large enough for queues
@@ -104,13 +104,8 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     });
     let workload = released(workload, release, console);
     let machines = |capacity: &RequestedCapacity| matches!(capacity, RequestedCapacity::Machines(..));
-    if args.placement.is_some() && !question.capacities.iter().any(machines) {
-        let problem = "--placement needs machines, but --capacity is a pool; give a file with [[machines]]";
-        return Err(Failure::Input(problem.into()));
-    }
-    if args.layout != Layout::Auto && !question.capacities.iter().any(machines) {
-        let problem = "--layout needs machines, but --capacity is a pool; give a file with [[machines]]";
-        return Err(Failure::Input(problem.into()));
+    if !question.capacities.iter().any(machines) {
+        refuse_machine_options(args)?;
     }
     if question.scheduler == Backfill::Slurm {
         refuse_for_slurm(args, &question, machines)?;
@@ -475,9 +470,9 @@ fn table(record: &StudyRecord, args: &StudyArgs) -> String {
     }
     let table = table.fit(table_width(), &["completed", "Jain"]);
     let baseline = against(record);
-    let days = w.span_s / 86_400.0;
+    let length = human_units::period(w.span_s);
     let (tasks, users) = (counted(w.tasks, "task", "tasks"), counted(w.users, "user", "users"));
-    let head = format!("{tasks} of {users} over {days:.1} days; mean use R: {}", mean_use.join(", "));
+    let head = format!("{tasks} of {users} over {length}; mean use R: {}", mean_use.join(", "));
     let meaning =
         format!("better, worse: users whose mean wait falls or rises against {baseline} at the same capacity");
     let mut text = format!("{}\n\n{}\n\n{meaning}", fold_lines(&head, COLUMNS, "  "), table.render());

@@ -8,12 +8,13 @@ use std::path::Path;
 use evenhand_model::Workload;
 use evenhand_policies::{COMPARED_POLICIES, Registry, SITE_POLICIES, SITE_RULE};
 use evenhand_study::{
-    Backfill, LOGGED, RequestedCapacity, cluster_file_of, has_starts, is_generated, site_capacity, site_scheduler,
+    Backfill, LOGGED, Layout, RequestedCapacity, cluster_file_of, has_starts, is_generated, site_capacity,
+    site_scheduler,
 };
 
 use super::site_folder::cluster_file;
 use crate::arguments::StudyArgs;
-use crate::arguments::policy_settings::named_policies;
+use crate::arguments::policy_settings::policies_of;
 use crate::failure::Failure;
 use crate::inputs::capacity::{CapacityArgument, parse_capacities, read_capacity, read_file};
 use crate::output::console::Console;
@@ -42,7 +43,8 @@ pub(super) struct Question {
 impl GivenQuestion {
     /// Checks the options.
     pub(super) fn parse(args: &StudyArgs, registry: &Registry) -> Result<GivenQuestion, Failure> {
-        named_policies(registry, &simulated(&args.policy))?;
+        policies_of("--policy", registry, &simulated(&args.policy), &[LOGGED])?;
+        refuse_unknown_comparison(args)?;
         let scheduler = args.scheduler.or(args.backfill);
         if args.no_blocking && scheduler.is_some_and(|s| s != Backfill::None) {
             let problem = "--no-blocking: backfilling (--scheduler) already lets tasks start before one that does not fit; give only one of the two";
@@ -52,7 +54,11 @@ impl GivenQuestion {
         let defaults = || SITE_POLICIES.split(',').chain(COMPARED_POLICIES.split(',')).map(String::from).collect();
         let policies = if args.policy.is_empty() { defaults() } else { args.policy.clone() };
         args.policies.refuse_unused(registry, &policies)?;
-        Ok(GivenQuestion { capacities: parse_capacities(&args.capacity)?, scheduler })
+        let capacities = parse_capacities(&args.capacity)?;
+        if !capacities.is_empty() && !capacities.iter().any(CapacityArgument::may_be_machines) {
+            refuse_machine_options(args)?;
+        }
+        Ok(GivenQuestion { capacities, scheduler })
     }
 
     /// Completes the question for a workload, and prints what was assumed.
@@ -141,6 +147,32 @@ impl GivenQuestion {
             capacities.into_iter().map(|c| read_capacity(c, workload, console)).collect::<Result<_, _>>()?;
         Ok(Question { policies, capacities, capacity_names, scheduler: self.scheduler.unwrap_or_default() })
     }
+}
+
+/// Rejects a policy that is named twice, and a comparison with one that is not named.
+fn refuse_unknown_comparison(args: &StudyArgs) -> Result<(), Failure> {
+    let policies = &args.policy;
+    if let Some((_, name)) = policies.iter().enumerate().find(|(n, name)| policies[..*n].contains(name)) {
+        return Err(Failure::Input(format!("--policy: {name} is named twice, expected each once")));
+    }
+    match &args.against {
+        Some(found) if !policies.is_empty() && !policies.contains(found) => {
+            Err(Failure::unknown("--against", found, policies.iter().map(String::as_str)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Rejects options on machines, of a study on pools.
+pub(super) fn refuse_machine_options(args: &StudyArgs) -> Result<(), Failure> {
+    let option = match (args.placement, args.layout) {
+        (Some(_), _) => "--placement",
+        (None, layout) if layout != Layout::Auto => "--layout",
+        _ => return Ok(()),
+    };
+    let problem =
+        format!("{option} needs machines, but the capacity is a pool; give --capacity a file with [[machines]]");
+    Err(Failure::Input(problem))
 }
 
 /// Returns the policies that are simulated.

@@ -8,11 +8,11 @@ pub(super) fn lines(record: &StudyRecord) -> String {
     let mut text = format!("\n\nTrust ({} against what the log says happened): {}", trust.policy, trust.verdict);
     for claim in &trust.claims {
         let holds = match (claim.holds, claim.undecided) {
-            (_, true) => "?  ",
-            (true, _) => "yes",
-            (false, _) => "no ",
+            (_, true) => "undecided",
+            (true, _) => "trusted",
+            (false, _) => "not trusted",
         };
-        text.push_str(&format!("\n  {holds}  {}: {}", claim.claim, claim.because));
+        text.push_str(&format!("\n  {holds:<11}  {}: {}", claim.claim, claim.because));
     }
     for sentence in &trust.not_modelled {
         text.push_str(&format!("\n  {sentence}"));

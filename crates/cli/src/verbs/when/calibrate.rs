@@ -8,6 +8,8 @@ use crate::arguments::{Common, WhenArgs};
 use crate::failure::Failure;
 use crate::inputs::site_log::SiteLog;
 use crate::output::console::Console;
+use crate::output::fold_lines::{COLUMNS, fold_lines};
+use crate::output::human_units::duration;
 use crate::output::named_values::NamedValues;
 use crate::output::numbers::{four_digits, percent};
 use crate::output::table::Table;
@@ -53,7 +55,8 @@ pub(super) fn run(args: &WhenArgs, site: &SiteLog, common: &Common, console: &Co
         text.as_deref().map(|text| site.clock.parse(option, text)).transpose()
     };
     let to = time("--to", &args.to)?.unwrap_or(site.clock.last() + 1);
-    let from = time("--from", &args.from)?.unwrap_or(to - 28 * 86_400);
+    let first = site.log.jobs()[0].submit;
+    let from = time("--from", &args.from)?.unwrap_or((to - 28 * 86_400).max(first).min(to - 1));
     if from >= to {
         let shown = |seconds| site.clock.show(seconds);
         return Err(Failure::Input(format!(
@@ -106,12 +109,12 @@ fn record(found: &Calibration, from_s: i64, to_s: i64) -> CalibrationRecord {
 fn tables(found: &Calibration, site: &SiteLog, from: i64, to: i64) -> String {
     let mut blocks = vec![format!(
         "{} submitted from {} to {}, each forecast with what was known at its submission.\n\
-         The 80 % interval held {} of the waits; its median width is {} s.",
+         The 80 % interval held {} of the waits; its median width is {}.",
         counted(found.jobs, "job", "jobs"),
         site.clock.show(from),
         site.clock.show(to),
         percent(found.coverage),
-        four_digits(found.median_width_s),
+        duration(found.median_width_s),
     )];
     let mut losses = Table::new(1, ["forecast", "pinball s", "ratio"]);
     for (name, loss) in [
@@ -122,18 +125,23 @@ fn tables(found: &Calibration, site: &SiteLog, from: i64, to: i64) -> String {
         let ratio = if loss > 0.0 { four_digits(found.pinball_s / loss) } else { "-".into() };
         losses.row(vec![name.into(), four_digits(loss), ratio]);
     }
-    blocks.push(losses.render());
+    let meaning = "pinball s: the mean loss of the 10, 50 and 90 % forecasts, which is less for better ones; ratio: that of this \
+                   one to that of the row, below 1 where this one is better";
+    blocks.push(format!("{}\n\n{}", losses.render(), fold_lines(meaning, COLUMNS, "  ")));
     let mut strata = Table::new(1, ["median forecast", "jobs", "in interval"]);
     for s in &found.strata {
         let name = match (s.above_s, s.to_s) {
-            (0, Some(to)) => format!("up to {to} s"),
-            (above, Some(to)) => format!("{above} to {to} s"),
-            (above, None) => format!("above {above} s"),
+            (0, Some(to)) => format!("up to {}", duration(to as f64)),
+            (above, Some(to)) => format!("{} to {}", duration(above as f64), duration(to as f64)),
+            (above, None) => format!("above {}", duration(above as f64)),
         };
         strata.row(vec![name, s.jobs.to_string(), percent(s.coverage)]);
     }
     blocks.push(strata.render());
     let weights = ORIGINS.iter().zip(found.weights).map(|(origin, w)| format!("{} {}", origin.name(), percent(w)));
-    blocks.push(format!("Sources of the forecasts: {}.", weights.collect::<Vec<_>>().join(", ")));
+    blocks.push(format!(
+        "Sources of the forecasts, by how much each counts in the mean: {}.",
+        weights.collect::<Vec<_>>().join(", ")
+    ));
     blocks.join("\n\n")
 }

@@ -27,6 +27,9 @@ pub(crate) struct StartsRecord {
 
 pub(super) fn run(args: &WhenArgs, site: &SiteLog, common: &Common, console: &Console) -> Result<(), Failure> {
     let jobs = args.job.iter().map(|id| site.job(id, console)).collect::<Result<Vec<usize>, _>>()?;
+    if !args.shape.is_empty() {
+        site.note_excess(args.capacity, console);
+    }
     let shapes = args.shape.iter().map(|text| shape(text, args, site)).collect::<Result<Vec<_>, _>>()?;
     let at = match (&args.at, &jobs[..]) {
         (Some(text), _) => site.clock.parse("--at", text)?,
@@ -164,7 +167,10 @@ fn text(record: &StartsRecord, clock: &LogClock) -> String {
     }
     if let Some(f) = record.forecasts.first() {
         let weights = f.weights.iter().map(|(name, w)| format!("{name} {}", percent(*w)));
-        blocks.push(format!("Sources: {}.", weights.collect::<Vec<_>>().join(", ")));
+        blocks.push(format!(
+            "Sources of the forecast, by how much each counts: {}.",
+            weights.collect::<Vec<_>>().join(", ")
+        ));
     }
     blocks.join("\n\n")
 }

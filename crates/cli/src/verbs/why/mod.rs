@@ -74,7 +74,8 @@ struct WhatIfRecord {
 pub(crate) fn run(args: &WhyArgs, common: &Common, console: &Console) -> Result<(), Failure> {
     let site = SiteLog::read(&args.log, common, console)?;
     let asked = Asked::find(args, &site, console)?;
-    let record = record(args, &site, &asked);
+    site.note_excess(args.capacity, console);
+    let record = record(args, &site, &asked)?;
     if console.is_json() { console.json(&record) } else { console.result(&text::text(&record, &asked, &site)) }
 }
 
@@ -120,9 +121,12 @@ impl Asked {
     }
 }
 
-fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> WhyRecord {
+fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> Result<WhyRecord, Failure> {
     let (capacities, capacity_from) = site.capacities(args.capacity);
     let jobs = site.log.jobs();
+    if let Some(given) = args.capacity {
+        fits(given, capacities[0], site, asked)?;
+    }
     let explanations = explain(&site.workload, &site.log, &capacities, &asked.jobs);
     let user = jobs[asked.jobs[0]].user as usize;
     let wait = |job: &usize| jobs[*job].wait();
@@ -131,7 +135,7 @@ fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> WhyRecord {
     let last = asked.jobs[asked.jobs.len() - 1];
     let standing = standing(&site.log, last);
     let what_if = what_if(&site.log, i64::try_from(capacities[0]).unwrap_or(i64::MAX), longest);
-    WhyRecord {
+    Ok(WhyRecord {
         job: (!asked.of_user).then(|| site.id(longest).number),
         job_id: (!asked.of_user).then(|| site.id(longest).to_string()),
         user: site.workload.users()[user].clone(),
@@ -148,7 +152,23 @@ fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> WhyRecord {
         what_if: what_if.iter().map(|w| what_if_record(w, site, longest)).collect(),
         capacity: capacities[0] as f64 / site.log.size_of(1) as f64,
         capacity_from,
+    })
+}
+
+/// Rejects a given capacity on which a job that is asked about could not have run.
+fn fits(given: u32, capacity: u128, site: &SiteLog, asked: &Asked) -> Result<(), Failure> {
+    let jobs = site.log.jobs();
+    let largest = asked.jobs.iter().copied().max_by_key(|&job| jobs[job].size).unwrap_or(asked.jobs[0]);
+    if u128::try_from(jobs[largest].size).is_ok_and(|size| size <= capacity) {
+        return Ok(());
     }
+    let needs = jobs[largest].size as f64 / site.log.size_of(1) as f64;
+    let resource = &site.workload.resources()[0].name;
+    Err(Failure::Input(format!(
+        "--capacity: found {given}, expected at least {needs}: job {} held {needs} {resource}; give what the site had, or leave the \
+         option out",
+        site.id(largest)
+    )))
 }
 
 fn blocked_by(explanations: &[Explanation], site: &SiteLog) -> Vec<BlockedRecord> {
@@ -214,10 +234,17 @@ fn what_if_record(what_if: &WhatIf, site: &SiteLog, job: usize) -> WhatIfRecord 
     let amount = |size: i64| size as f64 / site.log.size_of(1) as f64;
     let change = match what_if.change {
         Change::Unchanged => "no change (simulated)".to_string(),
-        Change::Limit(limit) => format!("a wall time of {limit} s instead of {} s", own.limit),
+        Change::Limit(limit) => format!("a wall time of {} instead of {}", clock_time(limit), clock_time(own.limit)),
         Change::Size(size) => {
             format!("{} {resource} instead of {}, running longer in proportion", amount(size), amount(own.size))
         }
     };
     WhatIfRecord { change, start: what_if.start }
+}
+
+/// Formats seconds as schedulers write wall times: `18:00:00`, `2-00:30:00`.
+fn clock_time(seconds: i64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    let days = if days > 0 { format!("{days}-") } else { String::new() };
+    format!("{days}{hours:02}:{minutes:02}:{:02}", seconds % 60)
 }

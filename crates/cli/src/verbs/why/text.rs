@@ -28,15 +28,15 @@ fn paragraph(record: &WhyRecord, asked: &Asked, site: &SiteLog) -> String {
     let waited = duration(record.waited_s);
     let mut text = match (&record.job_id, asked.jobs.as_slice()) {
         (Some(id), [job, ..]) => {
+            let limit = site.log.requested_limit(*job).map_or("no wall time".to_owned(), duration);
             let job = site.log.jobs()[*job];
             format!(
-                "Job {} of user {user} waited {waited}, from {} to {}. It needs {} {} and asked for {}.",
+                "Job {} of user {user} waited {waited}, from {} to {}. It needs {} {} and asked for {limit}.",
                 printable(id),
                 site.clock.show(record.submit_s),
                 site.clock.show(record.start_s),
                 four_digits(job.size as f64 / site.log.size_of(1) as f64),
                 site.workload.resources()[0].name,
-                duration(job.limit),
             )
         }
         _ if record.jobs == 1 => format!("1 job of user {user} waited {waited}."),
@@ -97,6 +97,14 @@ fn what_if(record: &WhyRecord, site: &SiteLog) -> String {
         .what_if_job_id
         .as_ref()
         .map_or(String::new(), |job| format!(" of job {}, which waited longest,", printable(job)));
+    if record.what_if.is_empty() {
+        return format!(
+            "Changes{of} are not simulated, since it is larger than the site: {} {} ({}). Give the true capacity with --capacity.",
+            four_digits(record.capacity),
+            site.workload.resources()[0].name,
+            record.capacity_from,
+        );
+    }
     let mut table = Table::new(1, ["if submitted with", "it would start"]);
     for what_if in &record.what_if {
         let start = what_if.start.map_or("not within four years".to_string(), |start| site.clock.show(start));

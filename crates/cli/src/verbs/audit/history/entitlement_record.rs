@@ -2,7 +2,7 @@
 
 use evenhand_audit::{AuditError, Calendar, Entitlements, History, Parties, Window};
 use evenhand_model::calendar::{date, date_and_time};
-use evenhand_model::{AccountTree, Capacity, Rational, Time, Workload, mean_use, to_f64};
+use evenhand_model::{AccountTree, Capacity, Rational, Time, Weights, Workload, mean_use, to_f64};
 use evenhand_report::audit_page::{
     ComplaintRecord, EntitlementRecord, LevelRecord, OverusePairRecord, OveruseRecord, PartyRecord, PartyWeekRecord,
     ResourceRecord, SteadyRecord, UseRecord, WeekRecord,
@@ -11,7 +11,7 @@ use evenhand_study::{AccountsFile, unix_origin};
 
 use crate::arguments::HistoryArgs;
 use crate::failure::Failure;
-use crate::inputs::weights_and_accounts::{note_mismatches, read_weights_or_equal};
+use crate::inputs::weights_and_accounts::note_mismatches;
 use crate::output::console::Console;
 
 /// Nanoseconds in an hour.
@@ -23,40 +23,42 @@ pub(super) struct Shares {
     description: String,
 }
 
-/// Places the workload's users in accounts, if `--accounts` or `--out` needs them.
+/// Places the workload's users in the accounts of `--accounts`, if given.
 pub(super) fn place_in_accounts(
     args: &HistoryArgs,
     workload: Workload,
     console: &Console,
 ) -> Result<(Workload, Option<Shares>), Failure> {
-    if args.accounts.is_none() && args.out.is_none() {
-        return Ok((workload, None));
-    }
+    let Some(path) = &args.accounts else { return Ok((workload, None)) };
+    let placed = AccountsFile::read(path).and_then(|file| file.place(workload)).map_err(Failure::document)?;
+    note_mismatches(path, &placed, console);
+    let description = format!("Those of {}; 1 each for accounts and users it does not name.", path.display());
+    Ok((placed.workload, Some(Shares { tree: placed.tree, description })))
+}
+
+/// Places the workload's users in the accounts of the trace, or in none with `--weights`, for a page without `--accounts`. The
+/// findings do not depend on these shares.
+pub(super) fn place_in_accounts_of_trace(
+    args: &HistoryArgs,
+    workload: &Workload,
+    weights: &Weights,
+) -> Result<(Workload, Shares), Failure> {
     if let Some(path) = &args.weights {
-        let weights = read_weights_or_equal(Some(path), &workload, console)?;
         let users = workload.users().len();
         let shares = (0..users).map(|user| weights.exact(user).clone()).collect();
         let tree = AccountTree::new(Vec::new(), vec![None; users], shares);
         let tree = tree.map_err(|e| Failure::Input(format!("{}: {e}", path.display())))?;
-        return Ok((
-            workload,
-            Some(Shares { tree, description: format!("Weights of users: {}; no accounts.", path.display()) }),
-        ));
+        let description = format!("Weights of users: {}; no accounts.", path.display());
+        return Ok((workload.clone(), Shares { tree, description }));
     }
-    let file = args.accounts.as_deref().map_or_else(|| Ok(AccountsFile::empty()), AccountsFile::read);
-    let placed = file.and_then(|file| file.place(workload)).map_err(Failure::document)?;
-    let has_accounts = placed.tree.accounts().len() > 1;
-    let description = match &args.accounts {
-        Some(path) => {
-            note_mismatches(path, &placed, console);
-            format!("Those of {}; 1 each for accounts and users it does not name.", path.display())
-        }
-        None if has_accounts => {
-            "Not given: the trace's accounts have equal shares, and so have the users of each account.".into()
-        }
-        None => "Not given, and the trace does not distinguish accounts: its users have equal shares.".into(),
+    let placed = AccountsFile::empty().place(workload.clone()).map_err(Failure::document)?;
+    let description = match placed.tree.accounts().len() > 1 {
+        true => "Not given: the trace's accounts have equal shares, and so have the users of each account.".to_owned(),
+        false => "Not given, and the trace does not distinguish accounts: its users have equal shares.".to_owned(),
     };
-    Ok((placed.workload, Some(Shares { tree: placed.tree, description })))
+    let several = placed.workload.users().len() > workload.users().len();
+    let several = if several { " A user of several accounts has a row for each, as user@account." } else { "" };
+    Ok((placed.workload, Shares { tree: placed.tree, description: description + several }))
 }
 
 /// Parses `--utc-offset` into nanoseconds.
@@ -108,7 +110,7 @@ pub(super) fn record(
         levels.push(LevelRecord { weeks_in_json, ..level(kind, workload, pool, parties, &found, calendar) });
     }
     let capacity_is = match pool_is {
-        super::PEAK_USE => "the peak use, since neither --capacity nor the log's header states it.".to_string(),
+        super::PEAK_USE => format!("{pool_is}, since neither --capacity nor the log's header states it."),
         other => format!("{other}."),
     };
     let monday = "From Monday 00:00 to Monday 00:00 by";

@@ -3,6 +3,7 @@
 use evenhand_model::counted;
 use evenhand_report::audit_page::{EntitlementRecord, LevelRecord};
 
+use crate::output::fold_lines::{COLUMNS, fold_lines, table_width};
 use crate::output::numbers::rounded;
 use crate::output::table::{Table, printable};
 
@@ -10,6 +11,8 @@ use crate::output::table::{Table, printable};
 const MAX_PARTIES: usize = 15;
 const MAX_PAIRS: usize = 8;
 const MAX_COMPLAINTS: usize = 8;
+/// Largest number of parties with the most overuse in a row.
+const MAX_HOLDERS: usize = 3;
 
 /// Returns the summary, then each level's tables.
 pub(super) fn tables(record: &EntitlementRecord) -> Vec<String> {
@@ -91,27 +94,42 @@ fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> Option<String>
     let turned = level.turned_by_a_tie();
     let mut header = vec![who.as_str(), "on", "from", "hours", "unmet", "overuse meanwhile"];
     header.extend((turned > 0).then_some("tie with"));
-    let mut table = Table::new(2, header);
-    for c in worst.iter().take(MAX_COMPLAINTS) {
-        let mut row = vec![
-            printable(&level.parties[c.party].name),
-            record.resources[c.resource].name.clone(),
-            c.from.clone().unwrap_or_else(|| format!("{} s", c.from_s)),
-            rounded((c.until_s - c.from_s) / 3600.0),
-            with_plain_spaces(&record.format_amount(c.resource, c.unmet)),
-            printable(&with_plain_spaces(&record.format_holders(level, &c.against, c.resource, c.unmet))),
-        ];
-        let tie = || c.tie_with.map_or("-".into(), |party| printable(&level.parties[party].name));
-        row.extend((turned > 0).then(tie));
-        table.row(row);
-    }
+    let table = |holders: usize| {
+        let mut table = Table::new(2, header.iter().copied());
+        for c in worst.iter().take(MAX_COMPLAINTS) {
+            let against = &c.against[..holders.min(c.against.len())];
+            let mut row = vec![
+                printable(&level.parties[c.party].name),
+                record.resources[c.resource].name.clone(),
+                c.from.clone().unwrap_or_else(|| format!("{} s", c.from_s)),
+                rounded((c.until_s - c.from_s) / 3600.0),
+                with_plain_spaces(&record.format_amount(c.resource, c.unmet)),
+                printable(&with_plain_spaces(&record.format_holders(level, against, c.resource, c.unmet))),
+            ];
+            let tie = || c.tie_with.map_or("-".into(), |party| printable(&level.parties[party].name));
+            row.extend((turned > 0).then(tie));
+            table.row(row);
+        }
+        table
+    };
+    // As many of those with the largest overuse as lines have space for.
+    let fits = |table: &Table| table.width() <= table_width();
+    let table = (2..=MAX_HOLDERS).rev().map(&table).find(fits).unwrap_or_else(|| table(1));
+    let table = table.fit(table_width(), &["unmet", "on"]);
     let ties = match turned {
         0 => String::new(),
         turned => format!(
-            "\ntie with: {turned} of {} would not exist if one tie had been decided otherwise; a task of that \
-             {}\nwas submitted at the same instant and ran instead",
-            counted(level.complaints.len(), "complaint", "complaints"),
-            level.kind
+            "\n{}",
+            fold_lines(
+                &format!(
+                    "tie with: {turned} of {} would not exist if one tie had been decided otherwise; a task of that {} was \
+                     submitted at the same instant and ran instead",
+                    counted(level.complaints.len(), "complaint", "complaints"),
+                    level.kind
+                ),
+                COLUMNS,
+                ""
+            )
         ),
     };
     (!worst.is_empty()).then(|| format!("{}{}{ties}", table.render(), more(worst.len(), MAX_COMPLAINTS)))

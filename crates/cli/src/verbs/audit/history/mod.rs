@@ -51,6 +51,7 @@ pub(super) fn run(
     let decay = decay::parse_decay(None, args.half_life.as_deref())?;
     let offset_ns = entitlement_record::parse_utc_offset(args.utc_offset.as_deref())?;
     let (workload, import_summary) = read_workload_with_summary(path, &args.trace, common, console)?;
+    let users = workload.users().len();
     let (workload, shares) = entitlement_record::place_in_accounts(args, workload, console)?;
     let weights = match &shares {
         Some(shares) => shares.tree.weights(),
@@ -61,15 +62,27 @@ pub(super) fn run(
     }
     let history = History::original(&workload).map_err(|e| audit_failure(path, &e))?;
     if capacity.is_none()
-        && let Some(warning) = peak_above_stated(&workload)
+        && let Some(excess) = peak_above_stated(&workload)
     {
-        console.note(&warning);
+        console.note(&excess.warning());
     }
     let capacity = capacity.map(|capacity| read_capacity(capacity, &workload, console)).transpose()?;
     let (pool, pool_is) = pool(capacity, &history)?;
     let first = workload.columns().submit.first().copied().unwrap_or_default();
     let window =
         Window { from: since.map_or(Time::ZERO, |s| first + s), until: until.map_or(Time::MAX, |span| first + span) };
+    let calendar = entitlement_record::calendar(&workload, offset_ns);
+    let capacity_is = (&pool, pool_is.as_str());
+    let entitlements = match (&shares, &args.out) {
+        (Some(shares), _) => Some(entitlement_record::record(&history, shares, capacity_is, calendar, window)),
+        (None, Some(_)) => {
+            let (placed, shares) = entitlement_record::place_in_accounts_of_trace(args, &workload, &weights)?;
+            let history = History::original(&placed).map_err(|e| audit_failure(path, &e))?;
+            Some(entitlement_record::record(&history, &shares, capacity_is, calendar, window))
+        }
+        (None, None) => None,
+    };
+    let entitlements = entitlements.transpose().map_err(|e| audit_failure(path, &e))?;
     let audit = history.audit(&pool, &weights, &properties, window).map_err(|e| audit_failure(path, &e))?;
     let inputs = PolicyInputs {
         registry: registry.clone(),
@@ -80,12 +93,8 @@ pub(super) fn run(
         site: None,
     };
     let policies = replay_policies::audit_replays(&workload, &pool, &inputs, &properties, window, &policies, decay)?;
-    let calendar = entitlement_record::calendar(&workload, offset_ns);
-    let entitlements =
-        shares.map(|shares| entitlement_record::record(&history, &shares, (&pool, &pool_is), calendar, window));
-    let entitlements = entitlements.transpose().map_err(|e| audit_failure(path, &e))?;
-    let mut record =
-        AuditRecord { policies, entitlements, ..AuditRecord::new(path, &history, &pool, &pool_is, &audit, calendar) };
+    let record = AuditRecord::new(path, &history, &pool, &pool_is, &audit, calendar);
+    let mut record = AuditRecord { users, policies, entitlements, ..record };
     if let Some(user) = &audit_args.user {
         record.findings.retain(|finding| finding.who == Some(user));
         record.findings_of = Some(user.clone());
@@ -125,10 +134,14 @@ fn audit_failure(path: &Path, error: &AuditError) -> Failure {
     Failure::Input(format!("{}: {error}{remedy}", path.display()))
 }
 
-/// Returns the capacity that the log's header states, as far as its jobs fit into it, else the peak of use; and which.
+/// Returns the capacity that the log's header states, if its jobs fit into it, else the peak of use; and which.
 fn stated_pool(history: &History<'_>) -> (Result<Capacity, CapacityError>, String) {
     let workload = history.workload();
-    match stated_processors(workload).filter(|_| peak_above_stated(workload).is_none()) {
+    // On a capacity that users exceed, no other finding would be reliable.
+    if let Some(excess) = peak_above_stated(workload) {
+        return (history.peak_capacity(), format!("{PEAK_USE}, since {}", excess.comparison()));
+    }
+    match stated_processors(workload) {
         Some((key, _)) => {
             let others = if workload.resources().len() > 1 { "; the peak use of other resources" } else { "" };
             let site = site_capacity(workload);

@@ -10,12 +10,14 @@ use serde::Serialize;
 
 use super::replay_policies::PolicyRecord;
 use super::tables::hours;
+use crate::output::human_units::period;
 
 /// Result of the audit, with names instead of indices, and in seconds.
 #[derive(Debug, Serialize)]
 pub(super) struct AuditRecord<'a> {
     pub(super) history: String,
     pub(super) tasks: u64,
+    /// Number of users, each once, in however many accounts.
     pub(super) users: usize,
     /// Number of rows without a start.
     pub(super) left_out: usize,
@@ -151,9 +153,9 @@ impl<'a> AuditRecord<'a> {
 
     /// Returns the details of the history that its page lists.
     pub(super) fn details(&self, import_summary: Option<&str>) -> Vec<(String, String)> {
-        let days = format!("{:.1} days", (self.until_s - self.from_s) / 86_400.0);
+        let length = period(self.until_s - self.from_s);
         let mut details = vec![
-            ("Jobs".to_string(), format!("{} of {} over {days}", self.tasks, counted(self.users, "user", "users"))),
+            ("Jobs".to_string(), format!("{} of {} over {length}", self.tasks, counted(self.users, "user", "users"))),
             ("Waiting".to_string(), format!("{} user-hours", hours(self.waiting_s))),
         ];
         if self.left_out > 0 {

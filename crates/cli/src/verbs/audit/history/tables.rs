@@ -19,10 +19,10 @@ impl AuditRecord<'_> {
         let pool: Vec<String> =
             self.capacity.iter().map(|r| format!("{} {}", r.name, human_units::amount(r.capacity, r.unit))).collect();
         let mut parts = vec![format!(
-            "{} of {} over {:.1} days, {} user-hours of waiting\nCapacity: {} ({})",
+            "{} of {} over {}, {} user-hours of waiting\nCapacity: {} ({})",
             counted(self.tasks, "task", "tasks"),
             counted(self.users, "user", "users"),
-            (self.until_s - self.from_s) / 86_400.0,
+            human_units::period(self.until_s - self.from_s),
             hours(self.waiting_s),
             pool.join(", "),
             self.capacity_is
