@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::statements::invalid_byte;
 use super::{Position, SiteFileError};
 use crate::error::TextError;
 
@@ -20,11 +21,8 @@ pub fn read_command_text(path: &Path, command: &str) -> Result<String, SiteFileE
         found: found.into(),
         expected,
     };
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let valid = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
-        let line = valid.filter(|byte| **byte == b'\n').count() + 1;
-        invalid(line, "bytes that are not UTF-8", format!("the text of {command}"))
-    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| invalid_byte(path, error.as_bytes(), error.utf8_error().valid_up_to()))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     match text.trim_start().chars().next() {
         None => Err(invalid(1, "an empty file", format!("the text of {command}"))),
@@ -69,7 +67,7 @@ mod tests {
         for (bytes, expected) in [
             (&b" \n"[..], "1:1: found an empty file, expected the text of scontrol show node"),
             (b"{}", "1:1: found JSON, which is not read here, expected the text of scontrol show node, without --json"),
-            (b"a\n\xff", "2:1: found bytes that are not UTF-8, expected the text of scontrol show node"),
+            (b"a\n\xff", "2:1: found the byte 0xff, expected text in UTF-8"),
         ] {
             assert_eq!(read(bytes), Err(expected.to_string()));
         }
