@@ -20,7 +20,7 @@ use evenhand_protocol::transport::{
 use thiserror::Error;
 
 use crate::agent::{Agent, AgentError, AgentParts, digest};
-use crate::configuration::{Configuration, NetworkSection, NodeSection, PeersSection};
+use crate::configuration::{Configuration, NetworkSection, NodeSection, PeersSection, is_not_loaded};
 use crate::fairness_round::{FairnessRound, RoundSettings};
 use crate::journal::{Journal, JournalError};
 use crate::largest_node::largest_node;
@@ -207,15 +207,21 @@ pub fn assemble(configuration: Configuration, apply: bool, system: &SystemRoot) 
     Ok(Assembly { agent: Agent::new(parts)?, report, lock })
 }
 
-/// Reads the files that a configuration names, as an agent does that starts with it: quotas, the shared key and certificates.
+/// Reads the files that a configuration names, as an agent does that starts with it: quotas, the shared key and certificates. Returns
+/// whether it read all: credentials of systemd are there only while the agent's unit runs.
 ///
 /// # Errors
 /// Returns the error for which the agent would not start.
-pub fn check_named_files(configuration: &Configuration) -> Result<(), AssembleError> {
+pub fn check_named_files(configuration: &Configuration) -> Result<bool, AssembleError> {
     read_quotas(configuration.quotas.as_deref())?;
-    let Some(section) = &configuration.peers else { return Ok(()) };
+    let Some(section) = &configuration.peers else { return Ok(true) };
+    let mut secrets = std::iter::once(section.key.as_path()).chain(section.tls.iter().flat_map(TlsFiles::all));
+    if secrets.any(is_not_loaded) {
+        return Ok(false);
+    }
     let name = configuration.node.name.clone().unwrap_or_else(host_name);
-    credential_files(section)?.check_usable(&name).map_err(AssembleError::Credentials)
+    credential_files(section)?.check_usable(&name).map_err(AssembleError::Credentials)?;
+    Ok(true)
 }
 
 fn read_quotas(path: Option<&Path>) -> Result<Quotas, AssembleError> {

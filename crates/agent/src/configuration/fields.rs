@@ -1,6 +1,6 @@
 //! Parsers shared by the sections of the configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use evenhand_documents::{DocumentError, Node, did_you_mean};
@@ -54,6 +54,11 @@ pub(super) fn path(table: &Section<'_>, key: &str) -> Result<Option<PathBuf>, Do
 
 /// Where systemd puts the credentials of the agent's unit.
 const CREDENTIALS: &str = "/run/credentials/evenhand-agent.service";
+
+/// Returns whether a file is a credential of the agent's unit, which systemd has loaded only while that runs, and is not there.
+pub(crate) fn is_not_loaded(path: &Path) -> bool {
+    path.starts_with(CREDENTIALS) && !Path::new(CREDENTIALS).exists()
+}
 
 /// Parses the path of a file with a secret. `credential:NAME` is a credential that systemd loads for the unit
 /// (`LoadCredential=NAME:FILE`).

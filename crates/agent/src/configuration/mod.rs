@@ -18,6 +18,7 @@ use evenhand_enforcers::cgroups::{Hierarchies, ProtectedCgroups};
 use crate::discovery::Discovery;
 
 pub use self::changed_defaults::ChangedDefault;
+pub(crate) use self::fields::is_not_loaded;
 pub use self::heaviness_and_control_law::{ControlSection, HeavinessSection, Law};
 pub use self::node::{NodeSection, Speed};
 pub use self::peers::{NetworkSection, PeersSection};

@@ -76,6 +76,25 @@ fn the_configurations_of_packages_and_examples_are_valid() {
 }
 
 #[test]
+fn credentials_of_a_unit_that_does_not_run_are_not_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("agent.toml");
+    let check = |key: &str| {
+        let peers = format!("[peers]\nlisten = \"127.0.0.1:9751\"\nkey = \"{key}\"\n");
+        std::fs::write(&file, format!("[[guests]]\nfrom = \"user-slices\"\n{peers}")).unwrap();
+        evenhand(&["config", "check", file.to_str().unwrap()])
+    };
+    if std::path::Path::new("/run/credentials/evenhand-agent.service").exists() {
+        eprintln!("skipped: the agent's unit runs on this machine");
+        return;
+    }
+    let output = check("credential:peers.key");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("the key and certificates are not checked"), "{text}");
+    assert_eq!(check("/absent/peers.key").status.code(), Some(2));
+}
+
+#[test]
 fn an_error_has_file_line_and_column_and_the_record_is_json() {
     let guests = "[[guests]]\nfrom = \"user-slices\"\n";
     let error = problem(&format!("{guests}[control]\nintervall = \"3s\"\n")).unwrap();

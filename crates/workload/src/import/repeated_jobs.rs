@@ -7,18 +7,18 @@ use rayon::slice::ParallelSliceMut;
 
 use super::JobId;
 
-/// A key of each job, in 16 bytes: the number of its id, and a hash of the rest of the id, the submission and the start. A job
-/// that was requeued has the same id and another start.
+/// A key of each job, in 8 bytes: a hash of its id, its submission and its start. A job that was requeued has the same id and another
+/// start. Of a hundred million different jobs two have one key with a probability of 0.0003.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobKeys {
-    keys: Vec<(u64, u64)>,
+    keys: Vec<u64>,
     /// Whether there were too many keys for the memory.
     forgotten: bool,
 }
 
 impl JobKeys {
     /// The memory of a key, in bytes.
-    pub(super) const BYTES: u64 = 16;
+    pub(super) const BYTES: u64 = 8;
 
     /// Adds the key of a job. If that is one more than `most`, all keys are dropped.
     pub(super) fn add(&mut self, id: &JobId, submit: Time, start: Option<Time>, most: usize) {
@@ -26,8 +26,8 @@ impl JobKeys {
             self.forget();
         } else if id.is_known() && !self.forgotten {
             let mut hasher = DefaultHasher::new();
-            (&id.text, submit, start).hash(&mut hasher);
-            self.keys.push((id.number, hasher.finish()));
+            (id.number, &id.text, submit, start).hash(&mut hasher);
+            self.keys.push(hasher.finish());
         }
     }
 
@@ -50,15 +50,15 @@ impl JobKeys {
             );
         }
         self.keys.par_sort_unstable();
-        let repeated = || self.keys.windows(2).filter(|pair| pair[0] == pair[1]);
-        let rows = repeated().count() as u64;
-        let example = repeated().next()?[0].0;
-        let example = if example > 0 { format!(", such as job {example}") } else { String::new() };
-        Some(format!(
-            "{} the job of another row (same id, submission and start){example}; all are kept. Import each file once, and \
-             periods that do not overlap.",
-            counted(rows, "row repeats", "rows repeat")
-        ))
+        let rows = self.keys.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
+        let sentence = || {
+            format!(
+                "{} the job of another row (same id, submission and start); all are kept. Import each file once, and periods \
+                 that do not overlap.",
+                counted(rows, "row repeats", "rows repeat")
+            )
+        };
+        (rows > 0).then(sentence)
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(sentence(&different), None);
         assert_eq!(sentence(&[("", 1, None), ("", 1, None)]), None);
         let one = sentence(&[("7", 1, None), ("8", 1, None), ("7", 1, None)]).unwrap_or_default();
-        assert!(one.starts_with("1 row repeats the job of another row") && one.contains("such as job 7;"), "{one}");
+        assert!(one.starts_with("1 row repeats the job of another row"), "{one}");
         let three =
             sentence(&[("9_1", 1, Some(1)), ("9_1", 1, Some(1)), ("9_1", 1, Some(1)), ("x", 0, None), ("x", 0, None)]);
         assert!(three.is_some_and(|text| text.starts_with("3 rows repeat the job")));

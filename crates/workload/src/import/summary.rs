@@ -56,7 +56,7 @@ pub(super) struct KeptIds {
 impl KeptIds {
     /// The part of the memory for keys.
     const PART_OF_MEMORY: u64 = 8;
-    /// The keys that are always kept: 4 MiB.
+    /// The keys that are always kept: 2 MiB.
     const ALWAYS: u64 = 1 << 18;
 
     pub(super) fn of(options: &ImportOptions) -> KeptIds {

@@ -293,7 +293,7 @@ fn jobs_of_months_that_overlap_are_kept_and_counted() {
     let months = [month("1.txt", &[job("7", 1), job("7", 2)]), month("2.txt", &[job("7", 2), job("8", 1)])];
     let found = import(&months, &options(Format::Sacct)).unwrap();
     assert_eq!(found.summary.tasks, 4);
-    let sentence = "1 row repeats the job of another row (same id, submission and start), such as job 7; all are kept.";
+    let sentence = "1 row repeats the job of another row (same id, submission and start); all are kept.";
     assert!(found.summary.assumptions.iter().any(|text| text.starts_with(sentence)), "{}", found.summary);
     let found = import(&months[..1], &options(Format::Sacct)).unwrap();
     assert!(!found.summary.to_string().contains("repeat"), "{}", found.summary);

@@ -73,7 +73,7 @@ fn check_agent(file: &Path, changes: bool) -> Result<(Value, Vec<String>), Failu
         return Err(Failure::Input(format!("{}: there is no such file; check the path", file.display())));
     }
     let (configuration, sources) = read_configuration(file)?;
-    check_named_files(&configuration).map_err(assemble_failure)?;
+    let has_all = check_named_files(&configuration).map_err(assemble_failure)?;
     // A dry run takes it nevertheless.
     let distrust = sources.check_trusted().err().map(|error| error.to_string());
     let added: Vec<String> = sources.files().iter().skip(1).map(|file| file.display().to_string()).collect();
@@ -82,6 +82,11 @@ fn check_agent(file: &Path, changes: bool) -> Result<(Value, Vec<String>), Failu
     let mut lines = vec![format!("{}: valid; {settings}", file.display())];
     lines.extend(added.iter().chain(sources.variables()).map(|source| format!("  changed by {source}")));
     lines.extend(misspelt_variables(&sources).iter().map(|sentence| format!("  warning: the agent {sentence}")));
+    if !has_all {
+        lines.push(
+            "  the key and certificates are not checked: systemd loads them when the agent's unit starts".to_owned(),
+        );
+    }
     lines.extend(distrust.iter().map(|why| format!("  agent run --apply refuses it: {why}")));
     if changes {
         lines.extend(changed.iter().map(changed_default));
