@@ -142,7 +142,7 @@ fn invalid_multifactor_settings_are_rejected() {
     };
     refused("[weights]\nage = 1.5\n", &["m.toml:2:7: weight of age", "whole number"]);
     refused("[weights]\nfair_share = 1\n", &["m.toml:2:1: ", "did you mean \"fairshare\""]);
-    refused("[tres]\ngpu = 1\n", &["m.toml:2:1: ", "cpu, mem"]);
+    refused("[tres]\nfpga = 1\n", &["m.toml:2:1: ", "cpu, mem"]);
     refused("[weights\n", &["m.toml:1:"]);
 }
 
