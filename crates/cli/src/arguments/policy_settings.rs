@@ -175,11 +175,6 @@ pub(crate) fn policy_failure(error: PolicyError) -> Failure {
     }
 }
 
-/// Returns the policies that `--policy` names, or a failure that lists the known names.
-pub(crate) fn named_policies(registry: &Registry, names: &[String]) -> Result<Vec<Registration>, Failure> {
-    policies_of("--policy", registry, names, &[])
-}
-
 /// Returns the policies that an argument of this name names, or a failure that lists the known names, and `others` that the verb
 /// takes beside policies.
 pub(crate) fn policies_of(

@@ -6,7 +6,7 @@ use evenhand_model::{Quantity, Rational, Span};
 use evenhand_policies::Registry;
 use evenhand_slurm::PlanOptions;
 
-use crate::arguments::policy_settings::named_policies;
+use crate::arguments::policy_settings::policies_of;
 use crate::arguments::{OrderArgs, decay};
 use crate::failure::Failure;
 
@@ -17,7 +17,7 @@ pub(super) fn plan_options(
     depth: usize,
 ) -> Result<(PlanOptions, Span), Failure> {
     let names = [args.policy.clone()];
-    let policies = named_policies(registry, &names)?;
+    let policies = policies_of("--policy", registry, &names, &[])?;
     args.policies.refuse_unused(registry, &names)?;
     let settings = args.policies.settings(registry)?;
     let needs_decay = policies.iter().any(|policy| policy.needs_decay);

@@ -16,7 +16,7 @@ use evenhand_study::{PolicyInputs, RequestedCapacity, peak_above_stated, site_ca
 
 use self::record::AuditRecord;
 use crate::arguments::decay;
-use crate::arguments::policy_settings::named_policies;
+use crate::arguments::policy_settings::policies_of;
 use crate::arguments::{AuditArgs, Common};
 use crate::failure::{Failure, Outcome};
 use crate::inputs::capacity::{parse_capacity, read_capacity};
@@ -45,7 +45,7 @@ pub(super) fn run(
     if since.unwrap_or(Span::ZERO) >= until.unwrap_or(Span::MAX) {
         return Err(Failure::Input("--until: expected a longer time than that of --since".into()));
     }
-    let policies = named_policies(registry, &args.policy)?;
+    let policies = policies_of("--policy", registry, &args.policy, &[])?;
     args.policies.refuse_unused(registry, &args.policy)?;
     let settings = args.policies.settings(registry)?;
     let decay = decay::parse_decay(None, args.half_life.as_deref())?;
