@@ -107,7 +107,7 @@ def test_errors_are_typed_and_have_the_program_s_sentences(workload: eh.Workload
         eh.study(stored, polcy="drf")
     file = tmp_path / "file"
     file.write_text("")
-    with pytest.raises(eh.EnvironmentFailure, match="Not a directory"):
+    with pytest.raises(eh.EnvironmentFailure, match="is a file, not a folder"):
         eh.study(workload, policies="fifo", capacity=0.5, out=file / "out")
     with pytest.raises(eh.InputError, match="No such file"):
         eh.read(tmp_path / "missing.swf")
