@@ -38,13 +38,8 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Environment(String),
     /// A document cannot be read or is invalid. The text shows its lines, in colours on a terminal.
-    #[error("{rendered}")]
-    Document {
-        /// The text, whose control characters are those of the colours only.
-        rendered: String,
-        /// Whether the environment failed, and not the input.
-        environment: bool,
-    },
+    #[error("{}", error.render(*colours))]
+    Document { error: Box<DocumentError>, colours: bool },
 }
 
 impl Failure {
@@ -68,23 +63,30 @@ impl Failure {
     /// Returns the failure for a document that cannot be read or is invalid; in colours on a terminal.
     pub(crate) fn document(error: DocumentError) -> Failure {
         let colours = std::io::stderr().is_terminal() && colours_are_wanted();
-        Failure::Document { rendered: error.render(colours), environment: error.is_environment() }
+        Failure::Document { error: Box::new(error), colours }
     }
 
-    /// Returns the text without the control sequences of colours.
+    /// Returns the text without colours.
     #[cfg(feature = "agent")]
     pub(crate) fn plain_text(&self) -> String {
-        let text = self.to_string();
-        let mut parts = text.split('\u{1b}');
-        let first = parts.next().unwrap_or_default().to_owned();
-        first + &parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest)).collect::<String>()
+        match self {
+            Failure::Document { error, .. } => error.render(false),
+            other => other.to_string(),
+        }
     }
 
     /// Returns the documented exit status.
     pub(crate) fn status(&self) -> u8 {
         match self {
-            Failure::Input(_) | Failure::Document { environment: false, .. } => 2,
-            Failure::Environment(_) | Failure::Document { environment: true, .. } => 3,
+            Failure::Input(_) => 2,
+            Failure::Environment(_) => 3,
+            Failure::Document { error, .. } => {
+                if error.is_environment() {
+                    3
+                } else {
+                    2
+                }
+            }
         }
     }
 }

@@ -12,6 +12,13 @@ pub fn duration(seconds: f64) -> String {
     format!("{} {name}", text.strip_suffix(".0").unwrap_or(&text))
 }
 
+/// Formats whole seconds as Slurm writes wall times: `18:00:00`, `2-00:30:00`.
+pub fn wall_time(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let days = if days > 0 { format!("{days}-") } else { String::new() };
+    format!("{days}{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,5 +38,10 @@ mod tests {
         ] {
             assert_eq!(duration(seconds), text);
         }
+    }
+
+    #[test]
+    fn wall_times_have_days_if_they_are_that_long() {
+        assert_eq!([0, 64_800, 174_600].map(wall_time), ["00:00:00", "18:00:00", "2-00:30:00"]);
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use evenhand_model::calendar::parse_date_time;
+use evenhand_model::duration_text::wall_time;
 use evenhand_model::{Span, Time};
 use evenhand_workload::slurm_notation::limit;
 
@@ -95,12 +96,7 @@ impl fmt::Display for Limit {
     /// Writes the limit as Slurm does, rounded up to whole seconds: `1-02:03:04`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Limit::Span(span) = self else { return f.write_str("UNLIMITED") };
-        let seconds = span.nanos().div_ceil(1_000_000_000);
-        let (days, rest) = (seconds / 86_400, seconds % 86_400);
-        if days > 0 {
-            write!(f, "{days}-")?;
-        }
-        write!(f, "{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+        f.write_str(&wall_time(span.nanos().div_ceil(1_000_000_000)))
     }
 }
 

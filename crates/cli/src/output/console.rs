@@ -171,7 +171,7 @@ impl Console {
     pub(crate) fn failure(&self, failure: &Failure) {
         match failure {
             // Its colours are control sequences, and its text is safe to print already.
-            Failure::Document { rendered, .. } => self.error_line(&format!("error: {rendered}")),
+            Failure::Document { .. } => self.error_line(&format!("error: {failure}")),
             Failure::Input(_) | Failure::Environment(_) => self.error(&format!("error: {failure}")),
         }
     }

@@ -102,12 +102,6 @@ impl<T> IndexMut<Detail> for Details<T> {
     }
 }
 
-/// How the word of tasks that may be on any number of machines begins; the processors of each follow.
-const TASKS: &str = "#tasks=";
-
-/// How the word of tasks that are on as many machines as the job has nodes begins.
-const TASKS_ON_NODES: &str = "#tasks-on-nodes=";
-
 /// The tasks of a job, which are not divided evenly among its machines: a machine has as many as are free there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobTasks {
@@ -118,16 +112,19 @@ pub struct JobTasks {
 }
 
 impl JobTasks {
+    /// How the word begins of tasks that may be on any number of machines, and of those on the job's nodes; the processors of each
+    /// follow.
+    const BEGINNINGS: [&'static str; 2] = ["#tasks=", "#tasks-on-nodes="];
+
     /// Returns the word of such a job among the [requirements](Requirements).
     pub fn word(self) -> String {
-        format!("{}{}", if self.on_its_nodes { TASKS_ON_NODES } else { TASKS }, self.processors)
+        format!("{}{}", JobTasks::BEGINNINGS[usize::from(self.on_its_nodes)], self.processors)
     }
 
-    fn parse(word: &str) -> Option<JobTasks> {
-        let all = [(TASKS, false), (TASKS_ON_NODES, true)];
-        all.into_iter().find_map(|(begin, on_its_nodes)| {
-            Some(JobTasks { processors: word.strip_prefix(begin)?.parse().ok()?, on_its_nodes })
-        })
+    /// Whether the tasks of a word are on the job's nodes, and their processors as written; `None` for another word.
+    fn split(word: &str) -> Option<(bool, &str)> {
+        let mut all = [false, true].into_iter().zip(JobTasks::BEGINNINGS);
+        all.find_map(|(on_its_nodes, begin)| Some((on_its_nodes, word.strip_prefix(begin)?)))
     }
 }
 
@@ -172,8 +169,8 @@ impl Requirements {
             match word.strip_prefix('^') {
                 _ if word == Requirements::WHOLE_MACHINES => found.whole_machines = true,
                 _ if word == Requirements::SEPARATE_MACHINES => found.separate_machines = true,
-                None if [TASKS, TASKS_ON_NODES].iter().any(|begin| word.starts_with(begin)) => {
-                    found.tasks = JobTasks::parse(word);
+                None if let Some((on_its_nodes, processors)) = JobTasks::split(word) => {
+                    found.tasks = processors.parse().ok().map(|processors| JobTasks { processors, on_its_nodes });
                 }
                 Some(unwanted) => found.unwanted.push(unwanted.to_string()),
                 None => found.wanted.push(word.split('|').map(str::to_string).collect()),

@@ -436,13 +436,13 @@ impl<'a> Engine<'a> {
         self.placed.extend(of_sizes.map(|&(size, machine, chunks)| Assignment { row, machine, chunks, size }));
         let has_whole = matches!(self.jobs.kinds[kind as usize].rule, LayoutRule::Whole | LayoutRule::Exclusive);
         let whole = has_whole.then(|| self.machines.site.all_on(&held));
-        let (start, finish) = (now.nanos(), finish.nanos());
-        let job = Running { row, kind, start, finish, expected, held, whole, in_reservation: false };
+        let (start, in_reservation) = (now.nanos(), false);
+        let job = Running { row, kind, start, finish: finish.nanos(), expected, held, whole, in_reservation };
         policy.started(now, &self.running_job(&job));
         let slot = self.machines.start(job, beside);
-        self.events.push(Time::from_nanos(finish), slot);
+        self.events.push(finish, slot);
         self.starts[at] = start;
-        self.finishes[at] = finish;
+        self.finishes[at] = finish.nanos();
         self.pending.take(row);
         self.done += 1;
         self.limits.add(row);

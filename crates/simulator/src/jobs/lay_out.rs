@@ -104,8 +104,8 @@ impl Site {
             Some((steps, step)) if steps > 0 && steps % step == 0 => steps / step,
             _ => 1,
         };
-        let tasks = source.tasks.or_else(|| uneven_tasks(&kind.chunk, &source, cpus));
-        if let Some(tasks) = tasks.filter(|_| self.has_equal_parts)
+        if self.has_equal_parts
+            && let Some(tasks) = source.tasks.or_else(|| uneven_tasks(&kind.chunk, &source, cpus))
             && self.lay_out_tasks(kind, tasks, source.nodes, cpus)
         {
             return None;
@@ -380,12 +380,14 @@ impl SourceLayout<'_> {
 /// Other resources go along with processors, unless that would make them more by over a hundredth: those are asked for by node.
 fn uneven_tasks(demand: &[u64], source: &SourceLayout<'_>, cpus: u64) -> Option<JobTasks> {
     let nodes = source.nodes.map(u64::from).filter(|nodes| *nodes > 1 && source.sizes.is_empty())?;
-    let is_uneven = cpus > nodes && !cpus.is_multiple_of(nodes);
+    if cpus < nodes || cpus.is_multiple_of(nodes) {
+        return None;
+    }
     let grows = |(part, whole): (u64, &u64)| {
         (u128::from(part) * u128::from(cpus) - u128::from(*whole)) * 100 > u128::from(*whole)
     };
-    let grow = is_uneven && parts_of(demand, 1, cpus).into_iter().zip(demand).any(grows);
-    (is_uneven && !grow).then_some(JobTasks { processors: NonZeroU32::MIN, on_its_nodes: true })
+    let any_grows = parts_of(demand, 1, cpus).into_iter().zip(demand).any(grows);
+    (!any_grows).then_some(JobTasks { processors: NonZeroU32::MIN, on_its_nodes: true })
 }
 
 /// Returns `times` of `parts` equal parts of a demand, rounded up to whole steps.

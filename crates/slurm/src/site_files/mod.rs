@@ -36,8 +36,6 @@ pub use scheduler_settings::{SIMULATED_SETTINGS, SchedulerSettings, scheduler_se
 pub use slurm_conf::{SlurmConf, read_slurm_conf, slurm_conf_names};
 pub use text_file::{read_command_text, some_records};
 
-use evenhand_model::files::is_error_of_input as is_input;
-
 use crate::error::TextError;
 
 /// Why a file of a site cannot be used.
@@ -75,7 +73,7 @@ impl SiteFileError {
     /// Returns whether the environment failed rather than the input.
     pub fn is_environment(&self) -> bool {
         match self {
-            SiteFileError::Read { source, .. } => !is_input(source),
+            SiteFileError::Read { source, .. } => !evenhand_model::files::is_error_of_input(source),
             SiteFileError::Invalid { .. } => false,
         }
     }

@@ -4,6 +4,7 @@ mod text;
 
 use evenhand_documents::did_you_mean;
 use evenhand_forecast::{Change, Explanation, HALF_LIFE_S, Obstacle, Standing, WhatIf, explain, standing, what_if};
+use evenhand_model::duration_text::wall_time;
 use serde::Serialize;
 
 use crate::arguments::{Common, WhyArgs};
@@ -232,19 +233,14 @@ fn what_if_record(what_if: &WhatIf, site: &SiteLog, job: usize) -> WhatIfRecord 
     let own = site.log.jobs()[job];
     let resource = &site.workload.resources()[0].name;
     let amount = |size: i64| size as f64 / site.log.size_of(1) as f64;
+    // Limits are not negative.
+    let time = |seconds: i64| wall_time(seconds.unsigned_abs());
     let change = match what_if.change {
         Change::Unchanged => "no change (simulated)".to_string(),
-        Change::Limit(limit) => format!("a wall time of {} instead of {}", clock_time(limit), clock_time(own.limit)),
+        Change::Limit(limit) => format!("a wall time of {} instead of {}", time(limit), time(own.limit)),
         Change::Size(size) => {
             format!("{} {resource} instead of {}, running longer in proportion", amount(size), amount(own.size))
         }
     };
     WhatIfRecord { change, start: what_if.start }
-}
-
-/// Formats seconds as schedulers write wall times: `18:00:00`, `2-00:30:00`.
-fn clock_time(seconds: i64) -> String {
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
-    let days = if days > 0 { format!("{days}-") } else { String::new() };
-    format!("{days}{hours:02}:{minutes:02}:{:02}", seconds % 60)
 }

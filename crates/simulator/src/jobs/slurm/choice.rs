@@ -202,9 +202,9 @@ impl Choice {
                         if chosen.left == 0 {
                             return;
                         }
-                        let most = (processors - one * i64::from(chosen.left - 1)).max(of_chunk as i64);
-                        let free = stretch.processors as i64;
-                        processors -= if whole { free } else { most.min(free) };
+                        let (free, others) = (stretch.processors as i64, one * i64::from(chosen.left - 1));
+                        processors -=
+                            if whole { free } else { processors_to_use(free, processors - others, of_chunk as i64) };
                         chosen.take(node, 1);
                     }
                 }
@@ -213,14 +213,25 @@ impl Choice {
     }
 }
 
+/// Whether Slurm takes a run before another of equal weight, given whether each suffices and its processors: one that does not
+/// suffice is taken before any that has fewer.
+pub(super) fn fits_better((suffices, processors): (bool, i64), (other_suffices, of_other): (bool, i64)) -> bool {
+    if suffices { !other_suffices || processors < of_other } else { processors > of_other }
+}
+
+/// How many of the free processors of a node Slurm counts as used (`_cpus_to_use`): at most those that are missing beside one for
+/// each other node, and at least those that the job needs on a node, if they are free.
+pub(super) fn processors_to_use(free: i64, missing: i64, least: i64) -> i64 {
+    free.min(missing.max(least))
+}
+
 /// The run that Slurm takes next, of those that are not taken.
 fn best_by_nodes(runs: &[Run], nodes: u32, processors: i64) -> Option<usize> {
     let mut best: Option<(usize, bool)> = None;
     for (at, run) in runs.iter().enumerate().filter(|(_, run)| !run.is_taken) {
         let suffices = run.processors as i64 >= processors && run.chunks >= u64::from(nodes);
-        let is_better = |(best, best_suffices): (usize, bool)| match suffices {
-            true => !best_suffices || run.processors < runs[best].processors,
-            false => run.processors > runs[best].processors,
+        let is_better = |(best, best_suffices): (usize, bool)| {
+            fits_better((suffices, run.processors as i64), (best_suffices, runs[best].processors as i64))
         };
         if best.is_none_or(is_better) {
             best = Some((at, suffices));

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::super::placements::Placements;
+use super::choice::{fits_better, processors_to_use};
 
 /// A node on which at least one of the tasks fits.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +85,7 @@ impl TasksOnNodes {
     }
 
     /// Whether as many nodes as the job needs have enough processors, whatever the order in which they are taken.
-    pub(super) fn may_fit(self, processors: impl Iterator<Item = i64>) -> bool {
+    fn may_fit(self, processors: impl Iterator<Item = i64>) -> bool {
         let mut all: Vec<i64> = processors.collect();
         if all.len() < self.nodes {
             return false;
@@ -121,11 +122,8 @@ impl TasksOnNodes {
             let suffices = run.processors >= taken.processors && run.places.len() >= taken.nodes;
             let is_better = |(best, best_suffices): (usize, bool)| {
                 let other = &runs[best];
-                let fits_better = match suffices {
-                    true => !best_suffices || run.processors < other.processors,
-                    false => run.processors > other.processors,
-                };
-                run.weight < other.weight || (run.weight == other.weight && fits_better)
+                let fits_better = || fits_better((suffices, run.processors), (best_suffices, other.processors));
+                run.weight < other.weight || (run.weight == other.weight && fits_better())
             };
             if best.is_none_or(is_better) {
                 best = Some((at, suffices));
@@ -160,8 +158,7 @@ impl TasksOnNodes {
     fn take(self, taken: &mut Taken, candidates: &[Candidate], place: usize) {
         let others = self.one * (taken.nodes as i64 - 1);
         let free = candidates[place].processors;
-        let most = (taken.processors - others).max(self.of_task);
-        let used = if self.whole { free } else { free.min(most) };
+        let used = if self.whole { free } else { processors_to_use(free, taken.processors - others, self.of_task) };
         taken.used.push((place, used));
         taken.processors -= used;
         taken.nodes -= 1;
@@ -171,12 +168,8 @@ impl TasksOnNodes {
     fn distribute(self, candidates: &[Candidate], mut used: Vec<(usize, i64)>) -> Placements {
         used.sort_unstable();
         let capacity = |processors: i64| u32::try_from(processors / self.of_task).unwrap_or(u32::MAX).max(1);
-        let all = used.iter().map(|(_, processors)| u64::from(capacity(*processors))).sum::<u64>();
-        let mut on: Vec<u32> = match all <= u64::from(self.tasks) {
-            true => used.iter().map(|(_, processors)| capacity(*processors)).collect(),
-            false => vec![1; used.len()],
-        };
-        let mut left = u64::from(self.tasks).saturating_sub(on.iter().map(|tasks| u64::from(*tasks)).sum());
+        let mut on = vec![1; used.len()];
+        let mut left = (self.tasks as usize).saturating_sub(on.len());
         while left > 0 {
             let before = left;
             for ((_, processors), tasks) in used.iter().zip(&mut on) {
