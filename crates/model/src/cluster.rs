@@ -187,6 +187,8 @@ pub struct Queue {
     pub max_jobs: Option<u32>,
     /// The properties that a machine needs to run jobs of this queue.
     pub properties: Vec<String>,
+    /// Whether its jobs have their machines for themselves.
+    pub whole_machines: bool,
     /// What becomes of its jobs that are preempted; `None`: what becomes of others.
     pub preempt_mode: Option<PreemptMode>,
     /// How long its jobs run on when they are preempted.
@@ -207,6 +209,7 @@ impl Queue {
             max: Vec::new(),
             max_jobs: None,
             properties: Vec::new(),
+            whole_machines: false,
             preempt_mode: None,
             grace_time: Span::ZERO,
         }

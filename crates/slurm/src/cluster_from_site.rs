@@ -135,6 +135,7 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
             priority: tier as i32,
             max_wall: partition.max_time.span(),
             properties: vec![property],
+            whole_machines: partition.exclusive,
             preempt_mode: partition
                 .preempt_mode
                 .as_deref()

@@ -4,6 +4,8 @@ use evenhand_documents::{DocumentError, Node, Table};
 use evenhand_model::calendar::parse_date_time;
 use evenhand_model::{Closure, Cluster, MachineNames, SiteTime};
 
+use crate::cluster_file::flag;
+
 const RESERVATION: [&str; 5] = ["name", "machines", "from", "to", "may_overlap"];
 const OUTAGE: [&str; 4] = ["name", "machines", "from", "to"];
 
@@ -63,7 +65,7 @@ fn closure(table: &Table<'_>, names: &MachineNames) -> Result<Closure, DocumentE
         machines,
         from,
         to: to.map(|(to, _)| to),
-        may_overlap: table.get("may_overlap").map(|node| node.flag()).transpose()?.unwrap_or(false),
+        may_overlap: flag(table, "may_overlap")?,
     })
 }
 

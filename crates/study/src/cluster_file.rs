@@ -8,7 +8,7 @@ use evenhand_model::{Cluster, Limit, MachineGroup, Queue, Rational, ResourceQuan
 use crate::{cluster_closures, cluster_licences, cluster_qos};
 
 const MACHINE: [&str; 6] = ["name", "count", "speed", "weight", "properties", "hosts"];
-const QUEUE: [&str; 12] = [
+const QUEUE: [&str; 13] = [
     "name",
     "price",
     "priority",
@@ -19,6 +19,7 @@ const QUEUE: [&str; 12] = [
     "max",
     "max_jobs",
     "properties",
+    "whole_machines",
     "preempt_mode",
     "grace_time",
 ];
@@ -59,6 +60,7 @@ const LIMIT: [&str; 12] = [
 /// max_user_jobs = 8
 /// max = { cpu = 1024 }
 /// max_jobs = 100
+/// whole_machines = true # default false: jobs share machines
 ///
 /// [[limits]]       # jobs of these queues, accounts, users and QOS; each may be left out
 /// name = "physics, a user"
@@ -161,7 +163,7 @@ fn limit(table: &Table<'_>, cluster: &Cluster) -> Result<Limit, DocumentError> {
         users: names("users")?,
         qos: names("qos")?,
         except_qos: names("except_qos")?,
-        each_user: table.get("each_user").map(|node| node.flag()).transpose()?.unwrap_or(false),
+        each_user: flag(table, "each_user")?,
         max: limits(table, "max", cluster)?,
         max_jobs: number_of_jobs(table, "max_jobs")?,
         max_submitted: number_of_jobs(table, "max_submitted")?,
@@ -248,6 +250,11 @@ fn hosts(node: &Node<'_>, count: u32) -> Result<Vec<String>, DocumentError> {
     }
 }
 
+/// Returns the value of a key that is true or false; false where it is missing.
+pub(crate) fn flag(table: &Table<'_>, name: &str) -> Result<bool, DocumentError> {
+    Ok(table.get(name).map(|node| node.flag()).transpose()?.unwrap_or(false))
+}
+
 fn queue(table: &Table<'_>, cluster: &mut Cluster) -> Result<Queue, DocumentError> {
     table.deny_unknown(&QUEUE)?;
     let mut queue = Queue::new(name(table, cluster.queues.iter().map(|q| q.name.as_str()))?);
@@ -265,6 +272,7 @@ fn queue(table: &Table<'_>, cluster: &mut Cluster) -> Result<Queue, DocumentErro
     queue.max_user_jobs = number_of_jobs(table, "max_user_jobs")?;
     queue.max_jobs = number_of_jobs(table, "max_jobs")?;
     queue.properties = properties(table)?;
+    queue.whole_machines = flag(table, "whole_machines")?;
     queue.preempt_mode = cluster_qos::preempt_mode(table)?;
     queue.grace_time = time(table, "grace_time")?.unwrap_or_default();
     for (at, property) in queue.properties.iter().enumerate() {
@@ -360,7 +368,7 @@ mod tests {
     fn machines_and_queues_are_read() {
         let queues = "[[queues]]\nname = 1\nprice = \"1/2\"\npriority = -3\nmax_wall = \"12h\"\n\
             max_job = { mem = \"8Gi\" }\nmax_user = { cpu = 20 }\nmax_user_jobs = 3\nmax = { cpu = 30 }\nmax_jobs = 9\n\
-            properties = [\"ssd\"]\n";
+            properties = [\"ssd\"]\nwhole_machines = true\n";
         let cluster = parse(&format!("{TWO}{queues}[pool]\ncpu = 1\n")).unwrap().unwrap();
         assert_eq!(cluster.resources, ["cpu", "mem"]);
         assert_eq!((cluster.machines(), cluster.groups[0].capacity.len()), (4, 2));
@@ -372,6 +380,7 @@ mod tests {
         assert_eq!(queue.max_job, [("mem".to_string(), ResourceQuantity::parse("8Gi").unwrap())]);
         assert_eq!(queue.max, [("cpu".to_string(), ResourceQuantity::parse("30").unwrap())]);
         assert_eq!((queue.max_user_jobs, queue.max_jobs), (Some(3), Some(9)));
+        assert!(queue.whole_machines);
         assert_eq!(parse("[pool]\ncpu = 3\n"), Ok(None));
     }
 
@@ -395,6 +404,7 @@ mod tests {
         assert!(
             queue("max_jobs = 0").starts_with(":13:12: max_jobs: found \"0\", expected a whole number, at least 1")
         );
+        assert!(queue("whole_machines = 1").starts_with(":13:18: whole_machines: "));
         assert!(queue("max_job = { gpu = 1 }").starts_with(":13:13: no machine has \"gpu\""));
         assert!(queue("properties = [\"ssd\", \"ib\"]").starts_with(":13:22: "));
         assert!(queue("[[queues]]\nname = \"q\"").starts_with(":14:8: name: found \"q\" a second time"));

@@ -3,7 +3,7 @@
 use evenhand_documents::{DocumentError, Table};
 use evenhand_model::{Cluster, PreemptMode, QualityOfService, preempted_by_themselves};
 
-use crate::cluster_file::{name, time, whole};
+use crate::cluster_file::{flag, name, time, whole};
 
 const QOS: [&str; 8] = [
     "name",
@@ -38,7 +38,7 @@ pub(crate) fn read(root: &Table<'_>, cluster: &mut Cluster) -> Result<(), Docume
             priority,
             usage_factor: table.get("usage_factor").map(|node| node.exact()).transpose()?,
             preempts,
-            preempts_within: table.get("preempts_within").map(|node| node.flag()).transpose()?.unwrap_or(false),
+            preempts_within: flag(&table, "preempts_within")?,
             preempt_mode: preempt_mode(&table)?,
             preempt_exempt_time: time(&table, "preempt_exempt_time")?,
             grace_time: time(&table, "grace_time")?.unwrap_or_default(),

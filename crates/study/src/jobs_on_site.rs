@@ -19,9 +19,9 @@ use crate::replay::ReplayOn;
 use crate::scheduler::{backfill_text, scheduler_text};
 
 /// The version of the simulation; changes when the same inputs give other or more results.
-pub(crate) const SIMULATION: &str = "jobs 8";
+pub(crate) const SIMULATION: &str = "jobs 9";
 /// The same of Slurm's scheduler.
-const SLURM_SIMULATION: &str = "slurm 8";
+const SLURM_SIMULATION: &str = "slurm 9";
 
 /// The rules for the placement of jobs on machines, and for backfilling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,7 +88,9 @@ impl OnSite {
     pub(crate) fn machines(cluster: &Cluster, workload: &Workload, rules: JobRules) -> Result<Arc<OnSite>, SiteError> {
         let site = match rules.layout {
             Layout::Whole => Site::whole_machines(cluster, workload.resources())?,
-            _ if rules.backfill == Backfill::Slurm => Site::machines(cluster, workload.resources())?.with_equal_parts(),
+            _ if rules.backfill == Backfill::Slurm => {
+                Site::machines(cluster, workload.resources())?.for_slurm(&rules.slurm)
+            }
             _ => Site::machines(cluster, workload.resources())?,
         };
         let jobs = Jobs::new(workload, &site, rules.layout);

@@ -50,6 +50,9 @@ pub fn cluster_text(cluster: &Cluster) -> String {
             jobs.iter().for_each(|jobs| line(&mut text, &format!("{name} = {jobs}")));
         }
         properties(&mut text, &queue.properties);
+        if queue.whole_machines {
+            line(&mut text, "whole_machines = true");
+        }
         preempted(&mut text, queue.preempt_mode, queue.grace_time);
         text.push('\n');
     }

@@ -423,6 +423,33 @@ fn waits(folder: &TestFolder, prefix: &str) -> Vec<f64> {
     lines.map(|row| row[at].parse::<f64>().unwrap()).collect()
 }
 
+/// Two jobs of one processor in each of two partitions of a node, all submitted at once.
+const BESIDE: &str = "JobIDRaw|User|Account|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|ReqTRES|AllocTRES\n\
+    1|user1|physics|alone|COMPLETED|2026-01-05T08:00:00|2026-01-05T08:00:01|2026-01-05T08:10:01|600|10|1|cpu=1,node=1|cpu=1,node=1\n\
+    2|user1|physics|alone|COMPLETED|2026-01-05T08:00:00|2026-01-05T08:00:01|2026-01-05T08:10:01|600|10|1|cpu=1,node=1|cpu=1,node=1\n\
+    3|user2|physics|shared|COMPLETED|2026-01-05T08:00:00|2026-01-05T08:00:01|2026-01-05T08:10:01|600|10|1|cpu=1,node=1|cpu=1,node=1\n\
+    4|user2|physics|shared|COMPLETED|2026-01-05T08:00:00|2026-01-05T08:00:01|2026-01-05T08:10:01|600|10|1|cpu=1,node=1|cpu=1,node=1\n";
+
+#[test]
+fn jobs_of_an_exclusive_partition_have_whole_nodes() {
+    let conf = "ClusterName=lab\nSelectType=select/cons_tres\nNodeName=n[1-2] CPUs=4\n\
+        PartitionName=alone Nodes=n1 OverSubscribe=EXCLUSIVE\nPartitionName=shared Nodes=n2\n";
+    let folder = TestFolder::with("slurm.conf", conf);
+    folder.write("sacct.txt", BESIDE);
+    let output = folder.run(&["site", "import", "--slurm-conf", "slurm.conf", "-o", "lab"]).assert_succeeds();
+    assert!(!output.stdout.contains("OverSubscribe"), "{}", output.stdout);
+    let cluster = folder.read("lab/cluster.toml");
+    assert_eq!(cluster.matches("whole_machines = true").count(), 1, "{cluster}");
+    for scheduler in ["easy", "conservative", "slurm"] {
+        let out = format!("with-{scheduler}");
+        let study = ["study", "sacct.txt", "--site", "lab", "--policy", "fifo", "--tasks-csv", "--repeat", "1"];
+        folder.run(&[&study[..], &["--scheduler", scheduler, "--out", &out]].concat()).assert_succeeds();
+        let waits = waits(&folder, &format!("{out}/tasks-fifo"));
+        let has_waited: Vec<bool> = waits.iter().map(|wait| *wait >= 600.0).collect();
+        assert_eq!(has_waited, [false, true, false, false], "{scheduler}: {waits:?}");
+    }
+}
+
 #[test]
 fn files_of_an_earlier_import_are_not_followed_after_the_next_one() {
     let folder = folder();

@@ -63,10 +63,12 @@ impl Site {
         };
         let is_exclusive = !self.are_whole
             && layout == Layout::Auto
-            && (is_whole || required.is_some_and(|required| required.whole_machines));
+            && (is_whole
+                || required.is_some_and(|required| required.whole_machines)
+                || rules.is_some_and(|queue| queue.whole_machines));
         kind.rejection = match rules.and_then(|q| exceeded_limit(q, &kind.chunk)) {
             Some(limit) => Some(limit),
-            None if is_exclusive => match self.exclusive_machines(&mut kind, source.nodes.unwrap_or(1), requested) {
+            None if is_exclusive => match self.exclusive_machines(&mut kind, source, requested) {
                 true => None,
                 false => self.lay_out(&mut kind, source, layout),
             },
@@ -294,27 +296,40 @@ impl Site {
         demand.iter().enumerate().map(of).try_fold(1, |most, machines| Some(most.max(machines?)))
     }
 
-    /// Lays a job out on so many whole machines of the first kind on which it fits so; whether there is one.
-    fn exclusive_machines(&self, kind: &mut Kind, nodes: u32, requested: Option<&[u64]>) -> bool {
-        let nodes = nodes.max(1);
-        let chunk = parts_of(requested.unwrap_or(&kind.chunk), 1, u64::from(nodes));
+    /// Lays a job out on whole machines of the first kind that has enough, or for Slurm on any; whether there are.
+    ///
+    /// They are as many as its source states, or else as many as have what it demands.
+    fn exclusive_machines(&self, kind: &mut Kind, source: SourceLayout<'_>, requested: Option<&[u64]>) -> bool {
+        let demand = requested.unwrap_or(&kind.chunk);
+        let machines = |groups: &[u16]| {
+            let stated = source.parts().map(|parts| parts.max(1));
+            stated.or_else(|| u32::try_from(self.machines_that_have(demand, groups)?).ok())
+        };
+        let chunk_of =
+            |machines: u32| source.largest_of_sizes().unwrap_or_else(|| parts_of(demand, 1, machines.into()));
         if self.has_equal_parts {
             // The scheduler takes them as they are.
-            let laid_out =
-                Kind { chunk, copies: nodes, rule: LayoutRule::Exclusive, is_by_nodes: true, ..kind.clone() };
-            let is_held = self.holds(&laid_out) >= u128::from(nodes);
+            let Some(copies) = machines(&kind.groups) else { return false };
+            let laid_out = Kind {
+                chunk: chunk_of(copies),
+                copies,
+                rule: LayoutRule::Exclusive,
+                is_by_nodes: true,
+                ..kind.clone()
+            };
+            let is_held = self.holds(&laid_out) >= u128::from(copies);
             if is_held {
                 *kind = laid_out;
             }
             return is_held;
         }
-        let found = kind.groups.iter().copied().find(|&g| {
-            let group = &self.groups[usize::from(g)];
-            nodes <= group.count && fits(&chunk, &group.has)
+        let found = kind.groups.iter().find_map(|&g| {
+            let (machines, group) = (machines(&[g])?, &self.groups[usize::from(g)]);
+            (machines <= group.count && fits(&chunk_of(machines), &group.has)).then_some((g, machines))
         });
-        let Some(g) = found else { return false };
+        let Some((g, machines)) = found else { return false };
         kind.chunk.clone_from(&self.groups[usize::from(g)].has);
-        (kind.copies, kind.rule, kind.groups) = (nodes, LayoutRule::Exclusive, vec![g]);
+        (kind.copies, kind.rule, kind.groups) = (machines, LayoutRule::Exclusive, vec![g]);
         true
     }
 
@@ -369,6 +384,18 @@ pub(super) struct SourceLayout<'a> {
 }
 
 impl SourceLayout<'_> {
+    /// In how many parts the source says that a job lies on machines.
+    fn parts(&self) -> Option<u32> {
+        let of_sizes = || self.sizes.iter().map(|(chunks, _)| *chunks).reduce(u32::saturating_add);
+        self.nodes.or_else(of_sizes)
+    }
+
+    /// The most of each resource in any of the chunks of several sizes.
+    fn largest_of_sizes(&self) -> Option<Vec<u64>> {
+        let most = |a: Vec<u64>, b: Vec<u64>| a.iter().zip(&b).map(|(a, b)| *a.max(b)).collect();
+        self.sizes.iter().map(|(_, chunk)| chunk.clone()).reduce(most)
+    }
+
     /// What the largest part of a job on a node holds; `None` if the source does not say how the job lies.
     fn largest_part(&self, demand: &[u64], cpus: u64) -> Option<Vec<u64>> {
         let stated = self.sizes.first().map(|(_, chunk)| chunk.clone());

@@ -9,6 +9,7 @@ use thiserror::Error;
 use super::job_limits::Limit;
 use super::kind::Kind;
 use super::placements::Placements;
+use super::slurm::SlurmOptions;
 
 /// Machines of one kind. The machines of a site are numbered through, group by group.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +61,7 @@ pub(crate) struct QueueLimits {
     pub(crate) max_user: Vec<u64>,
     pub(crate) max: Vec<u64>,
     properties: Vec<String>,
+    pub(crate) whole_machines: bool,
     pub(crate) preemptable: Preemptable,
 }
 
@@ -294,6 +296,7 @@ impl Site {
             max_user: limits(&q.max_user),
             max: limits(&q.max),
             properties: q.properties.clone(),
+            whole_machines: q.whole_machines,
             preemptable: Preemptable {
                 rank: q.priority.into(),
                 mode: q.preempt_mode,
@@ -338,7 +341,12 @@ impl Site {
     }
 
     /// The same site, for Slurm's scheduler, in which jobs have equal parts of processors on their nodes: 17 on 2 count as 18.
-    pub fn with_equal_parts(self) -> Site {
+    ///
+    /// Where the scheduler gives all jobs whole nodes ([`SlurmOptions::whole_nodes`]), queues do not say so too.
+    pub fn for_slurm(mut self, options: &SlurmOptions) -> Site {
+        if options.whole_nodes {
+            self.queues.iter_mut().for_each(|queue| queue.whole_machines = false);
+        }
         Site { has_equal_parts: true, ..self }
     }
 

@@ -90,6 +90,7 @@ fn site(world: &World, w: &Workload) -> Site {
         max_job: cpus(q.max_job),
         max_user: cpus(q.max_user),
         properties: q.properties.iter().map(|p| p.to_string()).collect(),
+        whole_machines: q.whole_machines,
         ..Queue::new(format!("queue{i}"))
     };
     let licence = |(name, count): (String, u64)| Licence { name, count };
@@ -193,10 +194,10 @@ fn machines() -> impl Strategy<Value = Machines> {
 fn rules(any: bool) -> impl Strategy<Value = QueueLimits> {
     let limit = |from: u64, to: u64| prop_oneof![3 => Just(None), 1 => (from..to).prop_map(Some)];
     let properties = prop::sample::select(vec![vec![], vec![], vec!["a"]]);
-    (-1i32..2, limit(2, 12), limit(2, 6), limit(3, 8), properties).prop_map(
-        move |(priority, max_wall, max_job, max_user, properties)| {
+    (-1i32..2, limit(2, 12), limit(2, 6), limit(3, 8), properties, prop::bool::weighted(0.2)).prop_map(
+        move |(priority, max_wall, max_job, max_user, properties, whole_machines)| {
             let max_user = max_user.filter(|_| any);
-            QueueLimits { priority, max_wall, max_job, max_user, properties }
+            QueueLimits { priority, max_wall, max_job, max_user, properties, whole_machines }
         },
     )
 }

@@ -24,6 +24,7 @@ pub(crate) struct QueueLimits {
     pub(crate) max_job: Option<u64>,
     pub(crate) max_user: Option<u64>,
     pub(crate) properties: Vec<&'static str>,
+    pub(crate) whole_machines: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -150,6 +150,7 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
         max_user_jobs: p.max_user_jobs,
         max_jobs: p.max_jobs,
         properties: p.properties.iter().map(|p| p.to_string()).collect(),
+        whole_machines: p.whole_machines,
         preempt_mode: p.preempted.mode,
         grace_time: Span::from_secs(p.preempted.grace),
         ..Queue::new(format!("queue{i}"))
@@ -202,7 +203,7 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
         reservations: world.reservations.iter().enumerate().map(closure).collect(),
         outages: world.outages.iter().enumerate().map(closure).collect(),
     };
-    Site::machines(&cluster, w.resources()).unwrap().with_equal_parts()
+    Site::machines(&cluster, w.resources()).unwrap().for_slurm(&world.options)
 }
 
 pub(crate) fn run(world: &SlurmWorld) -> Simulated {
@@ -396,10 +397,11 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
     let needs = prop::sample::select(vec![vec![], vec![], vec!["a"], vec!["b"]]);
     let jobs_at_most = || prop::sample::select(vec![None, None, None, Some(1u32), Some(3)]);
     let limits = (limit(4, 9), limit(4, 12), jobs_at_most(), jobs_at_most());
-    let partition = (-1i32..2, limit(300, 900), limits, needs, preempted());
-    let partition = partition.prop_map(|(tier, max_time, limits, properties, preempted)| {
+    let partition = (-1i32..2, limit(300, 900), limits, needs, (preempted(), prop::bool::weighted(0.15)));
+    let partition = partition.prop_map(|(tier, max_time, limits, properties, (preempted, whole_machines))| {
         let (max_user, max, max_user_jobs, max_jobs) = limits;
-        Partition { tier, max_time, max_user, max, max_user_jobs, max_jobs, properties, preempted }
+        let limits = Partition { tier, max_time, max_user, max, max_user_jobs, max_jobs, ..Partition::default() };
+        Partition { properties, whole_machines, preempted, ..limits }
     });
     let order = prop::sample::select(vec![OrderBy::Fifo, OrderBy::Drf, OrderBy::Priorities, OrderBy::Priorities]);
     let account = || {

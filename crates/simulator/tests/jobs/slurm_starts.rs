@@ -117,5 +117,5 @@ fn jobs_that_had_all_processors_of_their_nodes_and_requested_fewer_have_whole_no
     };
     let site = Site::machines(&cluster, log.resources()).unwrap();
     assert_eq!(whole(&site), [false; 6], "other schedulers give jobs what they held");
-    assert_eq!(whole(&site.with_equal_parts()), [true, true, false, false, false, false]);
+    assert_eq!(whole(&site.for_slurm(&SlurmOptions::default())), [true, true, false, false, false, false]);
 }

@@ -103,11 +103,7 @@ const OPTIONS: [(&str, &[&str], &str); 25] = [
     ("PartitionName MaxMemPerCPU", &["0"], "a job's processors are those of the log"),
     ("PartitionName MaxNodes", &["UNLIMITED"], "jobs may use any number of machines"),
     ("PartitionName MinNodes", &["0", "1"], "jobs may use any number of machines"),
-    (
-        "PartitionName OverSubscribe",
-        &["NO"],
-        "jobs share machines and never processors; --scheduler slurm follows EXCLUSIVE where all partitions have it",
-    ),
+    ("PartitionName OverSubscribe", &["NO", "EXCLUSIVE"], "jobs share machines and never processors"),
     ("PartitionName PreemptMode", &["OFF"], NO_PREEMPTION),
     ("PartitionName QOS", &["N/A"], "its limits are in no file of --qos"),
     ("PartitionName ReqResv", &["NO"], "no reservation is needed"),

@@ -216,15 +216,9 @@ pub fn scheduler_settings(conf: &SlurmConf) -> Result<SchedulerSettings, SiteFil
             _ => {}
         }
     }
-    let exclusive = conf.partitions.iter().filter(|partition| partition.exclusive).count();
-    if exclusive > 0 && exclusive == conf.partitions.len() {
+    // Where only some partitions are exclusive, the queues of the cluster file say so.
+    if !conf.partitions.is_empty() && conf.partitions.iter().all(|partition| partition.exclusive) {
         settings.options.whole_nodes = true;
-    } else if exclusive > 0 {
-        settings.notes.push(
-            "OverSubscribe=EXCLUSIVE of some partitions is not followed: their jobs share nodes. It is where all \
-             partitions have it."
-                .into(),
-        );
     }
     settings.options.charge_ends = conf.configuration.enforces_limits();
     let release = conf.configuration.release_month();

@@ -139,17 +139,23 @@ impl ReferenceModel<'_> {
         let is_whole = self.world.is_whole();
         let can_split = is_whole || tries.iter().any(|parts| *parts > 1);
         let is_auto = self.world.layout == Layout::Auto && !self.world.is_pool;
-        if is_auto && job.requires.contains(&"#excl") && !self.without[i] {
-            let nodes = stated.unwrap_or(1);
-            let each = job.amounts.map(|a| a.div_ceil(u64::from(nodes)));
+        let asks_whole = job.requires.contains(&"#excl") && !self.without[i];
+        if is_auto && (asks_whole || self.rules(i).is_some_and(|queue| queue.whole_machines)) {
+            let of_sizes = || job.sizes.iter().map(|(count, _)| *count as usize).sum::<usize>();
+            let stated = stated.map(|nodes| nodes as usize).or(Some(of_sizes()).filter(|n| *n > 0));
             let groups = allowed.iter().map(|&m| self.group[m]);
-            let group = groups.into_iter().find(|&g| {
+            let found = groups.into_iter().find_map(|g| {
                 let machines = &self.world.machines[g];
-                nodes as usize <= machines.count && fits(each, machines.has)
+                let have = |n: &usize| (0..2).all(|r| machines.has[r] * *n as u64 >= job.amounts[r]);
+                let n = stated.or_else(|| (1..=machines.count).find(have))?;
+                let each = match job.sizes.is_empty() {
+                    true => job.amounts.map(|a| a.div_ceil(n as u64)),
+                    false => [0, 1].map(|r| job.sizes.iter().map(|(_, chunk)| chunk[r]).max().unwrap()),
+                };
+                (n <= machines.count && fits(each, machines.has)).then_some((g, n))
             });
-            if let Some(group) = group {
-                (self.chunk[i], self.chunks[i], self.only[i]) =
-                    (self.world.machines[group].has, nodes as usize, Some(vec![group]));
+            if let Some((group, n)) = found {
+                (self.chunk[i], self.chunks[i], self.only[i]) = (self.world.machines[group].has, n, Some(vec![group]));
                 splits = true;
             }
         }

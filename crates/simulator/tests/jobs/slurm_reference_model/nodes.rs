@@ -5,10 +5,39 @@ use super::{Runs, SlurmReferenceModel};
 impl SlurmReferenceModel<'_> {
     pub(super) fn chunk(&self, job: usize) -> ([u64; 2], usize) {
         let j = &self.world.jobs[job];
+        if let Some(n) = self.whole_nodes(job) {
+            return (j.amounts.map(|a| a.div_ceil(n)), n as usize);
+        }
         match j.nodes.or(j.tasks) {
             Some(n) => ([j.amounts[0] / n, j.amounts[1] / n], n as usize),
             None => (j.amounts, 1),
         }
+    }
+
+    /// How many whole nodes the job has that asks for such, or whose partition gives them: as many as the log states, or as
+    /// suffice whichever they are; `None` if so many are not there.
+    fn whole_nodes(&self, job: usize) -> Option<u64> {
+        let j = &self.world.jobs[job];
+        let in_partition = self.world.partitions[self.partition(job)].whole_machines && !self.world.options.whole_nodes;
+        if !(j.is_exclusive || in_partition) {
+            return None;
+        }
+        let nodes = self.nodes_of(job);
+        let of_least = |n: usize, r: usize| {
+            let mut each: Vec<u64> = nodes.iter().map(|&node| self.has[node][r]).collect();
+            each.sort_unstable();
+            each.iter().take(n).sum::<u64>()
+        };
+        let suffice = |n: &usize| (0..2).all(|r| of_least(*n, r) >= j.amounts[r]);
+        let stated = j.nodes.or(j.task_nodes).or(j.tasks.map(|_| 2));
+        let n = stated.or_else(|| (1..=nodes.len()).find(suffice).map(|n| n as u64))?;
+        let has_part = |node: &&usize| (0..2).all(|r| j.amounts[r].div_ceil(n) <= self.has[**node][r]);
+        (nodes.iter().filter(has_part).count() as u64 >= n).then_some(n)
+    }
+
+    /// On how many nodes its tasks are, if they are not on whole nodes.
+    fn task_nodes(&self, job: usize) -> Option<u64> {
+        self.world.jobs[job].task_nodes.filter(|_| self.whole_nodes(job).is_none())
     }
 
     pub(super) fn fits_empty(&self, job: usize, node: usize) -> bool {
@@ -23,20 +52,19 @@ impl SlurmReferenceModel<'_> {
 
     /// Whether the job's chunks are on nodes of their own, because there are so many.
     pub(super) fn is_apart(&self, job: usize) -> bool {
-        let j = &self.world.jobs[job];
-        (j.nodes.is_some() || j.is_exclusive) && self.has_nodes(job)
+        (self.world.jobs[job].nodes.is_some() || self.whole_nodes(job).is_some()) && self.has_nodes(job)
     }
 
     /// The smallest number of nodes on which the job is.
     pub(super) fn least_nodes(&self, job: usize) -> usize {
-        let of_tasks = self.world.jobs[job].task_nodes.unwrap_or(1) as usize;
+        let of_tasks = self.task_nodes(job).unwrap_or(1) as usize;
         if self.is_apart(job) { self.chunk(job).1 } else { of_tasks }
     }
 
     /// Whether these nodes hold the job when they are empty.
     pub(super) fn hold(&self, job: usize, nodes: &[usize]) -> bool {
         let (chunk, copies) = self.chunk(job);
-        if self.world.jobs[job].task_nodes.is_some() {
+        if self.task_nodes(job).is_some() {
             return self.choose(job, nodes, &[], false).is_some();
         }
         let most = if self.is_apart(job) { 1 } else { copies };
@@ -46,7 +74,7 @@ impl SlurmReferenceModel<'_> {
 
     /// Whether the job has whole nodes.
     pub(super) fn is_whole(&self, job: usize) -> bool {
-        self.world.options.whole_nodes || (self.world.jobs[job].is_exclusive && self.has_nodes(job))
+        self.world.options.whole_nodes || self.whole_nodes(job).is_some()
     }
 
     /// Whether a node has a job beside which there is no place for this one.
@@ -88,7 +116,7 @@ impl SlurmReferenceModel<'_> {
             return None;
         }
         let cpus = |n: usize| self.free(n, running)[0];
-        if let Some(wanted) = self.world.jobs[job].task_nodes {
+        if let Some(wanted) = self.task_nodes(job) {
             // Chunks are counted beyond what the job needs, since Slurm compares nodes by all that is free.
             let all = |n: usize| {
                 let free = self.free(n, running);

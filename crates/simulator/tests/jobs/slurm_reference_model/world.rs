@@ -25,6 +25,8 @@ pub(crate) struct Partition {
     pub(crate) max_user_jobs: Option<u32>,
     pub(crate) max_jobs: Option<u32>,
     pub(crate) properties: Vec<&'static str>,
+    /// Whether its jobs have whole nodes.
+    pub(crate) whole_machines: bool,
     pub(crate) preempted: Preempted,
 }
 
