@@ -63,9 +63,7 @@ impl Site {
         };
         let is_exclusive = !self.are_whole
             && layout == Layout::Auto
-            && (is_whole
-                || required.is_some_and(|required| required.whole_machines)
-                || rules.is_some_and(|queue| queue.whole_machines));
+            && (is_whole || required.is_some_and(|required| required.whole_machines));
         kind.rejection = match rules.and_then(|q| exceeded_limit(q, &kind.chunk)) {
             Some(limit) => Some(limit),
             None if is_exclusive => match self.exclusive_machines(&mut kind, source, requested) {
@@ -360,7 +358,7 @@ impl Site {
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) demand: &'a [Amount],
-    /// Whether it had whole machines in the log.
+    /// Whether its queue gives it whole machines, or it had such in the log.
     pub(super) is_whole: bool,
     /// What a job of whole machines requested, if that is known apart from what these have.
     pub(super) requested: Option<&'a [u64]>,

@@ -131,10 +131,10 @@ impl Jobs {
             let required = workload.detail_id(Detail::Requires, row).filter(|_| !site.is_pool);
             let sizes = workload.detail_id(Detail::Chunks, row).filter(|_| is_by_source);
             let licences = jobs.limits.licences.text_of(workload, row);
-            let requires_whole = required.is_some_and(|id| requirements[id as usize].whole_machines)
-                || queue.is_some_and(|queue| site.queues[usize::from(queue)].whole_machines);
+            let requires_whole = required.is_some_and(|id| requirements[id as usize].whole_machines);
             let requested = site.has_equal_parts.then(|| requested_steps(workload, row)).flatten();
-            let is_whole = requested.as_deref().is_some_and(|requested| whole.had(workload, site, row, requested));
+            let is_whole = queue.is_some_and(|queue| site.queues[usize::from(queue)].whole_machines)
+                || requested.as_deref().is_some_and(|requested| whole.had(workload, site, row, requested));
             let requested = requested.filter(|_| requires_whole || is_whole);
             let id = match (nodes, required, sizes, licences, &requested) {
                 (None, None, None, None, None) => &mut ids[place],
