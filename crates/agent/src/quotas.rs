@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use evenhand_documents::{Document, DocumentError, Format, Node, Source};
+use evenhand_documents::{Document, DocumentError, Format, Node, Source, did_you_mean};
+use evenhand_enforcers::cgroups::Resource;
 use twox_hash::XxHash3_128;
 
 use crate::discovery::split_fields::lines;
@@ -108,7 +109,10 @@ impl Quotas {
             if number == 0 && field.text != "user" {
                 return Err(field.error(source, format!("found {:?}, expected user, and then resources", field.text)));
             }
-            if field.text.is_empty() || !names.insert(field.text) {
+            if number > 0 {
+                check_name(field.text).map_err(|problem| field.error(source, problem))?;
+            }
+            if !names.insert(field.text) {
                 return Err(field.error(source, format!("found {:?}, expected each resource once", field.text)));
             }
         }
@@ -208,14 +212,26 @@ impl Quotas {
 fn quota(node: &Node<'_>) -> Result<Quota, DocumentError> {
     let mut quota = Quota::default();
     for (key, value) in node.table()?.entries() {
+        check_name(key.name()).map_err(|problem| key.error(problem))?;
         let amount = value.positive()?.to_f64();
         match key.name() {
             WEIGHT => quota.weight = amount,
-            "" => return Err(key.error("found \"\", expected the name of a resource, or weight")),
             resource => drop(quota.amounts.insert(resource.to_owned(), amount)),
         }
     }
     Ok(quota)
+}
+
+/// Checks the name of a resource or of the weight. An amount of a resource that the agent does not divide would change
+/// nothing, so that the user would have the default's amount of the resource that was meant.
+fn check_name(name: &str) -> Result<(), String> {
+    let [cpu, mem, disk, net] = Resource::ALL.map(Resource::name);
+    let known = [WEIGHT, cpu, mem, disk, net];
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let near = did_you_mean(name, known);
+    Err(format!("found {name:?}, expected {WEIGHT}, {cpu}, {mem}, {disk} or {net}{near}"))
 }
 
 #[cfg(test)]
@@ -283,6 +299,18 @@ mod tests {
         assert!(message(rows("user cpu\na 1 2\n")).contains("q:2:5: found field 3, expected 2"));
         assert!(message(rows("user cpu\n,1\n")).contains("q:2:1: found no user"));
         assert!(message(rows("user cpu\na x\n")).contains("q:2:3: cpu: found \"x\""));
+    }
+
+    #[test]
+    fn names_of_resources_that_the_agent_does_not_divide_are_rejected() {
+        let problem = "found \"memory\", expected weight, cpu, mem, disk or net; did you mean \"mem\"?";
+        assert_eq!(message(toml("[users]\na = { memory = 1 }\n")), format!("q.toml:2:7: {problem}"));
+        assert_eq!(message(toml("[default]\nmemory = 1\n")), format!("q.toml:2:1: {problem}"));
+        assert_eq!(message(rows("user cpu memory\na 1 1\n")), format!("q:1:10: {problem}"));
+        let wrong = message(rows("user,jobs\na,1\n"));
+        assert_eq!(wrong, "q:1:6: found \"jobs\", expected weight, cpu, mem, disk or net");
+        assert!(message(rows("user,,cpu\n")).contains("q:1:6: found \"\", expected weight, cpu"));
+        assert!(message(rows("user,user\n")).contains("q:1:6: found \"user\", expected weight, cpu"));
     }
 
     #[test]
