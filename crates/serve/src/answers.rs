@@ -148,8 +148,8 @@ pub(crate) struct FadingRecord {
 /// Why there is no answer to a question about a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
-    /// The text is no job number.
-    BadNumber(String),
+    /// The address is not understood, for example because it has no job number.
+    BadRequest(String),
     /// There is no such job, or the visitor does not see it: which of the two is not shown.
     NotFound(String),
     /// The job does not wait for its turn.
@@ -162,7 +162,7 @@ impl From<NotWaiting> for NoAnswer {
     fn from(error: NotWaiting) -> NoAnswer {
         let text = error.to_string();
         match error {
-            NotWaiting::NoNumber { .. } => NoAnswer::BadNumber(text),
+            NotWaiting::NoNumber { .. } => NoAnswer::BadRequest(text),
             NotWaiting::NotSeen { .. } => NoAnswer::NotFound(text),
             NotWaiting::Other { .. } => NoAnswer::Conflict(text),
         }
@@ -221,7 +221,7 @@ impl View<'_> {
         }
     }
 
-    pub(crate) fn queue(&self, filter: &QueueFilter) -> QueueRecord {
+    pub(crate) fn queue(&self, filter: &QueueFilter) -> Result<QueueRecord, NoAnswer> {
         let is = |wanted: &Option<String>, found: Option<&str>| wanted.is_none() || wanted.as_deref() == found;
         let mut found: Vec<&Job> = self
             .jobs()
@@ -235,9 +235,14 @@ impl View<'_> {
         // Those that wait first, in the order in which Slurm looks at them.
         found.sort_by_key(|job| (job.state != JobState::Pending, std::cmp::Reverse(job.priority), job.submit, job.id));
         let pages = found.len().div_ceil(PAGE).max(1);
-        let page = filter.page.clamp(1, pages);
+        let page = filter.page;
+        if !(1..=pages).contains(&page) {
+            let text =
+                format!("There is no page {page}, expected one from 1 to {pages}: {} records match.", found.len());
+            return Err(NoAnswer::NotFound(text));
+        }
         let jobs = found.iter().skip((page - 1) * PAGE).take(PAGE).map(|job| JobRecord::new(job)).collect();
-        QueueRecord { matched: found.len(), page, pages, jobs, hidden: self.sight.hidden() }
+        Ok(QueueRecord { matched: found.len(), page, pages, jobs, hidden: self.sight.hidden() })
     }
 
     /// Returns the records of a job by its number as users write it.

@@ -16,6 +16,9 @@ use crate::visibility::Viewer;
 /// The time in which a request is answered.
 const ANSWER_TIME: Duration = Duration::from_secs(20);
 
+/// The address at which a monitor asks whether the server works. It costs nothing, and is not counted.
+pub(crate) const HEALTH: &str = "/healthz";
+
 /// Whose requests are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Client {
@@ -93,7 +96,9 @@ fn admit(site: &Site, peer: &Peer, request: &Request) -> Result<Viewer, Refusal>
         Ok(Viewer::User(name)) => Client::User(name.clone()),
         _ => Client::Peer(peer.clone()),
     };
-    if let Err(wait) = site.limit.request(client, Instant::now()) {
+    // A monitor that shares its address with visitors would otherwise take their many requests for a server that is down.
+    let is_limited = request.uri().path() != HEALTH;
+    if let Err(wait) = if is_limited { site.limit.request(client, Instant::now()) } else { Ok(()) } {
         let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too many requests; ask again later");
         return Err(Refusal { retry_after: Some(wait), ..refusal });
     }

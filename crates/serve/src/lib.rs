@@ -23,6 +23,7 @@ pub mod identity;
 mod latest;
 mod pages;
 mod progress;
+mod queue_query;
 mod rate_limit;
 mod routes;
 mod server;
@@ -30,6 +31,7 @@ mod snapshot;
 mod study_files;
 pub mod visibility;
 
+use std::future::pending;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -39,6 +41,8 @@ use std::time::Duration;
 use evenhand_model::Time;
 use evenhand_slurm::{CommandError, ReadError};
 use thiserror::Error;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 pub use agent_nodes::{AgentAnswer, AgentNode, AgentReader, AgentRecord, AgentUser};
 pub use forecast_checks::ForecastScore;
@@ -57,6 +61,10 @@ use crate::visibility::VisibilityPolicy;
 
 /// The shortest time from one forecast of the whole queue to the next.
 const FORECAST_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How long the server is not reported as ready while the first question to the site is open. It answers all the same; but a
+/// machine without Slurm's commands, which is known at once, is never ready.
+const FIRST_QUESTION: Duration = Duration::from_secs(5);
 
 /// The most threads that answer.
 const WORKERS: usize = 4;
@@ -115,9 +123,10 @@ impl ServeError {
     }
 }
 
-/// Serves a site until it is stopped. `latest` holds the last answer, also for who else watches it. Calls `ready` with the
-/// place when visitors are answered, after the first attempt to read the site, and `works` whenever the readers have made
-/// `progress` and the server answers: a reader or a server that hangs is silent.
+/// Serves a site until it is stopped. `latest` holds the last answer, also for who else watches it. Visitors are answered from
+/// the beginning: until Slurm has answered once, that it has not. Calls `ready` with the place after the first attempt to
+/// read the site, or after a few seconds if that takes longer, and from then on `works` whenever the readers have made `progress` and
+/// the server answers: a reader or a server that hangs is silent.
 ///
 /// # Errors
 /// Returns an error if the options would show the site to anyone, or the server cannot listen.
@@ -153,16 +162,22 @@ pub fn serve(
     let runtime = runtime.map_err(|e| start(&e))?;
     // First the socket, so that an address in use is reported at once.
     let server = runtime.block_on(Server::bind(&options.listen, routes::router(site)))?;
-    // Visitors see a failure, as they would a later one; but a machine without Slurm's commands never has an answer.
-    if let Err(error @ ReadError::Command(CommandError::Absent { .. })) = latest.read(readers.site.as_mut(), clock()) {
-        return Err(ServeError::NoSlurm(error));
-    }
-    latest.read_agent(&mut readers);
+    let place = server.place();
+    let (first, first_read) = oneshot::channel();
     let (reading, stop_reading) = channel();
     let (forecasting, stop_forecasting) = channel();
     let (of_reader, of_forecasts) = (Arc::clone(&latest), latest);
     let (interval, seed) = (options.interval, options.seed);
     let reads = thread::Builder::new().name("reader".into()).spawn(move || {
+        // Visitors see a failure, as they would a later one; but a machine without Slurm's commands never has an answer.
+        if let Err(error @ ReadError::Command(CommandError::Absent { .. })) =
+            of_reader.read(readers.site.as_mut(), clock())
+        {
+            let _ = first.send(Some(error));
+            return;
+        }
+        of_reader.read_agent(&mut readers);
+        let _ = first.send(None);
         of_reader.keep_reading(&mut readers, interval, clock, &stop_reading);
     });
     let reads = reads.map_err(|e| start(&e))?;
@@ -170,16 +185,47 @@ pub fn serve(
         of_forecasts.keep_forecasting(interval.max(FORECAST_INTERVAL), seed, &stop_forecasting);
     });
     let forecasts = forecasts.map_err(|e| start(&e))?;
-    ready(&server.place());
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
+        let mut running = std::pin::pin!(server.run(stop));
+        let reports = report(first_read, || ready(&place), progress.report(works));
         tokio::select! {
-            () = server.run(stop) => {}
-            () = progress.report(works) => {}
+            () = &mut running => Ok(()),
+            error = reports => {
+                stop.stop();
+                running.await;
+                Err(ServeError::NoSlurm(error))
+            }
         }
     });
     drop((reading, forecasting));
     // The caller that stops the server also ends a command of the reader; a forecast ends after the job that it is at.
     let _ = reads.join();
     drop(forecasts);
-    Ok(())
+    served
+}
+
+/// Reports that the server is ready, and then its progress. Returns only if a question shows that Slurm's commands are absent.
+async fn report(
+    mut first_read: oneshot::Receiver<Option<ReadError>>,
+    ready: impl FnOnce(),
+    progress: impl Future<Output = ()>,
+) -> ReadError {
+    let early = timeout(FIRST_QUESTION, &mut first_read).await;
+    let is_open = early.is_err();
+    if let Ok(Ok(Some(error))) = early {
+        return error;
+    }
+    ready();
+    let late = async {
+        let read = if is_open { first_read.await.ok().flatten() } else { None };
+        match read {
+            Some(error) => error,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        error = late => error,
+        // Progress is reported as long as there is any.
+        () = progress => pending().await,
+    }
 }

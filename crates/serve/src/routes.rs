@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::from_fn_with_state;
@@ -15,14 +15,15 @@ use axum::{Extension, Router};
 use evenhand_forecast::StartRecord;
 use evenhand_model::Time;
 use evenhand_slurm::WhyRecord;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::agent_nodes::AgentRecord;
-use crate::answers::{JobRecord, NoAnswer, QueueFilter, QueueRecord, View};
-use crate::guard::{Client, Format, Visitor, format_of, guard};
+use crate::answers::{JobRecord, NoAnswer, QueueRecord, View};
+use crate::guard::{Client, Format, HEALTH, Visitor, format_of, guard};
 use crate::identity::UserHeader;
 use crate::latest::{Answer, Latest};
 use crate::pages::{Frame, Pages, is_stale, url_part};
+use crate::queue_query::{QueueQueryResult, filter};
 use crate::rate_limit::RateLimit;
 use crate::study_files::{LARGEST, StudyFiles};
 use crate::visibility::{Sight, Viewer, VisibilityPolicy};
@@ -55,7 +56,7 @@ pub(crate) fn router(site: Site) -> Router {
         .route("/me", get(me))
         .route("/style.css", get(style))
         .route("/study/{*file}", get(study))
-        .route("/healthz", get(healthz))
+        .route(HEALTH, get(healthz))
         .route("/api/v1/status", get(api_status))
         .route("/api/v1/queue", get(api_queue))
         .route("/api/v1/jobs/{job}", get(api_job))
@@ -105,7 +106,7 @@ struct Message<'a> {
 impl NoAnswer {
     fn parts(&self) -> (StatusCode, &str) {
         match self {
-            NoAnswer::BadNumber(text) => (StatusCode::BAD_REQUEST, text),
+            NoAnswer::BadRequest(text) => (StatusCode::BAD_REQUEST, text),
             NoAnswer::NotFound(text) => (StatusCode::NOT_FOUND, text),
             NoAnswer::Conflict(text) => (StatusCode::CONFLICT, text),
             NoAnswer::NotYet(text) => (StatusCode::SERVICE_UNAVAILABLE, text),
@@ -178,9 +179,15 @@ impl Site {
     ) -> Response {
         let answer = self.latest.answer();
         let Some(snapshot) = &answer.snapshot else {
-            let why = answer.failure.as_deref().unwrap_or("it was not asked yet");
-            let message = format!("Slurm has not answered yet: {why}");
-            return self.message(format, StatusCode::SERVICE_UNAVAILABLE, &message, visitor);
+            let message = match &answer.failure {
+                Some(why) => format!("Slurm has not answered yet: {why}"),
+                None => "Slurm has not answered yet: it was asked just now. Try again in some seconds.".to_owned(),
+            };
+            let mut response = self.message(format, StatusCode::SERVICE_UNAVAILABLE, &message, visitor);
+            // It is asked again after the interval; the first answer may come sooner.
+            let wait = if answer.failure.is_some() { self.interval.as_secs().clamp(1, 60) } else { 5 };
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait));
+            return response;
         };
         let view = View { snapshot, sight: Sight::new(&visitor.viewer, &self.policy, snapshot) };
         match ask(&view) {
@@ -225,7 +232,9 @@ fn json(status: StatusCode, record: &impl Serialize) -> Response {
 
 /// A part of the path that was not understood is the visitor's fault.
 fn part(path: Result<Path<String>, PathRejection>) -> Result<String, NoAnswer> {
-    path.map(|Path(text)| text).map_err(|error| NoAnswer::BadNumber(error.body_text()))
+    // Every part is a text, so that only one that is no UTF-8 is not understood.
+    let problem = "The address has bytes that are no UTF-8, expected a job's number or a name.";
+    path.map(|Path(text)| text).map_err(|_| NoAnswer::BadRequest(problem.into()))
 }
 
 async fn nothing_here(State(site): Shared, Extension(visitor): Extension<Visitor>, request: Request) -> Response {
@@ -265,30 +274,6 @@ async fn api_status(State(site): Shared, Extension(visitor): Extension<Visitor>)
     site.api(&visitor, |view| Ok(view.status()))
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct QueueQuery {
-    user: Option<String>,
-    account: Option<String>,
-    partition: Option<String>,
-    state: Option<String>,
-    page: Option<usize>,
-}
-
-type QueueQueryResult = Result<Query<QueueQuery>, QueryRejection>;
-
-fn filter(query: QueueQueryResult) -> Result<QueueFilter, NoAnswer> {
-    let Query(query) = query.map_err(|error| NoAnswer::BadNumber(error.body_text()))?;
-    // A form sends empty fields too.
-    let given = |text: Option<String>| text.map(|text| text.trim().to_string()).filter(|text| !text.is_empty());
-    Ok(QueueFilter {
-        user: given(query.user),
-        account: given(query.account),
-        partition: given(query.partition),
-        state: given(query.state),
-        page: query.page.unwrap_or(1),
-    })
-}
-
 #[derive(Serialize)]
 struct QueuePage {
     queue: QueueRecord,
@@ -303,7 +288,7 @@ struct QueuePage {
 async fn queue(State(site): Shared, Extension(visitor): Extension<Visitor>, query: QueueQueryResult) -> Response {
     site.page(&visitor, |view| {
         let filter = filter(query)?;
-        let queue = view.queue(&filter);
+        let queue = view.queue(&filter)?;
         let named = [
             ("user", &filter.user),
             ("account", &filter.account),
@@ -326,7 +311,7 @@ async fn queue(State(site): Shared, Extension(visitor): Extension<Visitor>, quer
 }
 
 async fn api_queue(State(site): Shared, Extension(visitor): Extension<Visitor>, query: QueueQueryResult) -> Response {
-    site.api(&visitor, |view| Ok(view.queue(&filter(query)?)))
+    site.api(&visitor, |view| view.queue(&filter(query)?))
 }
 
 type PathPart = Result<Path<String>, PathRejection>;

@@ -179,16 +179,21 @@ fn every_question_has_its_status() {
     let site = Serving::start("none", |_| ());
     let table = [
         ("/", 200, "Waiting jobs"),
-        ("/queue?user=bob&state=pending&page=", 400, "Bad Request"),
+        ("/queue?user=bob&state=pending&page=", 200, "3 records"),
+        ("/queue?page=two", 400, "Found page=two, expected a whole number, at least 1."),
+        ("/api/v1/queue?page=0", 400, "Found page=0, expected a whole number, at least 1."),
+        ("/api/v1/queue?user=ann&user=bob", 400, "The address has a field twice"),
         ("/queue?user=bob&account=&state=pending", 200, "3 records"),
-        ("/queue?page=999", 200, "6 records"),
+        ("/queue?page=999", 404, "There is no page 999, expected one from 1 to 1: 6 records match."),
+        ("/api/v1/queue?page=2", 404, "There is no page 2, expected one from 1 to 1: 6 records match."),
+        ("/api/v1/queue?page=1&user=nobody", 200, "\"matched\": 0"),
         ("/jobs/2", 200, "Slurm’s reason is Resources"),
         ("/jobs/1", 200, "Slurm calls it RUNNING"),
         ("/jobs/4", 200, "is held, so that its start cannot be forecast"),
         ("/jobs/5_%5B1-9%5D", 200, "5_[1-9%2]"),
         ("/jobs/77", 404, "squeue shows no job 77"),
         ("/jobs/seven", 400, "expected a job&#x27;s number"),
-        ("/jobs/%ff", 400, ""),
+        ("/jobs/%ff", 400, "bytes that are no UTF-8"),
         ("/users/ann", 200, "Standing"),
         ("/users/nobody", 404, "Nothing is known of user nobody"),
         ("/accounts/bio", 200, "Account bio"),
@@ -315,12 +320,65 @@ fn what_is_no_plain_question_is_refused() {
 #[test]
 fn a_client_that_asks_too_often_is_told_when_to_come_back() {
     let site = Serving::start("none", |options| options.rate = 1);
-    let statuses: Vec<u16> = (0..20).map(|_| site.get_as("ann", "/healthz").0).collect();
+    let statuses: Vec<u16> = (0..20).map(|_| site.get_as("ann", "/style.css").0).collect();
     assert!(statuses[..5].iter().all(|status| *status == 200), "{statuses:?}");
     assert!(statuses.contains(&429), "{statuses:?}");
     let (status, head, _) = (0..20).map(|_| site.get_as("ann", "/")).find(|answer| answer.0 == 429).unwrap();
     assert!(status == 429 && head.contains("retry-after: "), "{head}");
     assert_eq!(site.get_as("bob", "/").0, 200);
+    // A monitor is answered however many requests come from its address.
+    assert!((0..20).all(|_| site.get_as("ann", "/healthz").0 == 200));
+}
+
+/// Slurm's commands that do not end until the other side of the channel is gone; then they are absent.
+struct Hanging(mpsc::Receiver<()>);
+
+impl Commands for Hanging {
+    fn run(&self, call: &Call) -> Result<String, CommandError> {
+        let _ = self.0.recv();
+        Err(CommandError::Absent { program: call.program })
+    }
+}
+
+#[test]
+fn visitors_are_answered_while_the_first_question_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let (hangs, hanging) = mpsc::channel();
+    let site = Box::new(SlurmSite::new(Box::new(Hanging(hanging)), Span::ZERO));
+    let options = Options {
+        listen: Listen::Unix(socket.clone()),
+        user_header: None,
+        interval: Duration::from_secs(15),
+        policy: VisibilityPolicy::default(),
+        study: None,
+        rate: 20,
+        seed: 1,
+    };
+    let server = std::thread::spawn(move || {
+        let readers = Readers { site, agent: None };
+        serve(options, Arc::default(), readers, clock, &Stop::default(), |_| (), (&Progress::default(), &|| ()))
+    });
+    let connect = || {
+        (0..1000).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            UnixStream::connect(&socket).ok()
+        })
+    };
+    let get = |path: &str| {
+        exchange(connect().unwrap(), &format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
+    };
+    assert_eq!(get("/healthz").0, 200);
+    for path in ["/", "/queue", "/api/v1/status", "/api/v1/jobs/1/why"] {
+        let (status, head, body) = get(path);
+        assert!(status == 503 && head.contains("retry-after: 5"), "{path}: {head}");
+        assert!(body.contains("Slurm has not answered yet: it was asked just now."), "{path}: {body}");
+    }
+    // A machine without Slurm's commands ends the server, and takes its socket away.
+    drop(hangs);
+    let ended = server.join().unwrap();
+    assert!(matches!(ended, Err(ServeError::NoSlurm(_))), "{ended:?}");
+    assert!(!socket.exists());
 }
 
 #[test]
