@@ -6,11 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use evenhand_documents::DocumentError;
 use evenhand_enforcers::cgroups::{
-    CompositeEnforcer, DescriptorBudget, DiskWeight, DryRun, Enforcer, GroupFilter, Hierarchies, HostLock, KernelError,
+    CompositeEnforcer, DescriptorBudget, DiskWeight, Enforcer, GroupFilter, Hierarchies, HostLock, KernelError,
     PerResource, ProbeReport, ProtectedCgroups, Resource, ResourceSupport, SystemRoot, probe,
 };
 use evenhand_enforcers::systemd::SystemdDbus;
-use evenhand_enforcers::traffic::{Check, Settings, TrafficEnforcer, TrafficError, TrafficMeter};
+use evenhand_enforcers::traffic::{Check, Settings, TrafficDryRun, TrafficEnforcer, TrafficError, TrafficMeter};
 use evenhand_heaviness::Metric;
 use evenhand_protocol::exchange::{Fixed, RecordLimits};
 use evenhand_protocol::transport::{
@@ -144,18 +144,23 @@ pub fn assemble(configuration: Configuration, apply: bool, system: &SystemRoot) 
     let budget = DescriptorBudget::of_process();
     let supported = |resource| report.support(resource).filter(|support| support.supported);
     let mut meter = report.meter(&budget);
-    let mut traffic = None;
-    match network.as_ref().filter(|_| apply && supported(Resource::Network).is_some()) {
-        Some(section) => {
+    let mut traffic: Option<Box<dyn Enforcer>> = None;
+    match network.as_ref().filter(|_| supported(Resource::Network).is_some()) {
+        Some(section) if apply => {
             let opened = TrafficEnforcer::open(traffic_settings(section, &node), &report.hierarchies)?;
             node.supply.network.get_or_insert(opened.link() as f64);
             meter = meter.with(Box::new(opened.meter()?));
-            traffic = Some(opened);
+            traffic = Some(Box::new(opened));
+        }
+        Some(section) => {
+            let dry = TrafficDryRun::open(&traffic_settings(section, &node), &report.hierarchies)?;
+            node.supply.network.get_or_insert(dry.link() as f64);
+            meter = meter.with(Box::new(TrafficMeter::of_devices()?));
+            traffic = Some(Box::new(dry));
         }
         None => meter = meter.with(Box::new(TrafficMeter::of_devices()?)),
     }
-    let enforcer: Box<dyn Enforcer> =
-        if apply { enforcers(&report, traffic, &budget)? } else { Box::new(DryRun::default()) };
+    let enforcer = enforcers(&report, traffic, &budget, apply)?;
     let enforced_by = PerResource::from_fn(|resource| supported(resource).map(|support| support.mechanism.clone()));
     let journal = if apply {
         std::fs::create_dir_all(&node.state)
@@ -229,11 +234,13 @@ fn read_quotas(path: Option<&Path>) -> Result<Quotas, AssembleError> {
     Ok(quotas.unwrap_or_default())
 }
 
-/// Combines all enforcers of this machine, each for the groups that it should write.
+/// Combines all enforcers of this machine, each for the groups that it should write. Without `apply` they are the same, so that
+/// a dry run reports exactly what would be written.
 fn enforcers(
     report: &ProbeReport,
-    traffic: Option<TrafficEnforcer>,
+    traffic: Option<Box<dyn Enforcer>>,
     budget: &DescriptorBudget,
+    apply: bool,
 ) -> Result<Box<dyn Enforcer>, KernelError> {
     let protected = ProtectedCgroups::detect()?;
     let mut all = CompositeEnforcer::new();
@@ -242,13 +249,15 @@ fn enforcers(
         let disk = report.disk_weight.unwrap_or(DiskWeight::Cost);
         let memory = report.memory_protection;
         let settings = evenhand_enforcers::systemd::Settings { disk, memory, ..Default::default() };
-        all = all.with(GroupFilter::SystemdUnits, Box::new(SystemdDbus::new(settings, protected.clone())?));
+        let systemd = SystemdDbus::new(settings, protected.clone())?;
+        all = all.with(GroupFilter::SystemdUnits, Box::new(if apply { systemd } else { systemd.dry_run() }));
     }
-    for enforcer in report.enforcers(&protected, budget) {
+    let cgroups = if apply { report.enforcers(&protected, budget) } else { report.dry_run(&protected, budget) };
+    for enforcer in cgroups {
         all = all.with(if report.systemd { GroupFilter::OtherGroups } else { GroupFilter::All }, enforcer);
     }
     if let Some(traffic) = traffic {
-        all = all.with(GroupFilter::All, Box::new(traffic));
+        all = all.with(GroupFilter::All, traffic);
     }
     Ok(Box::new(all))
 }

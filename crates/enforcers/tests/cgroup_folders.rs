@@ -100,6 +100,31 @@ fn weights_are_written_once_and_restored() {
 }
 
 #[test]
+fn a_dry_run_reports_the_changes_that_would_be_written() {
+    let reported = |mut enforcer: CgroupEnforcer| {
+        let saved = enforcer.admit(ID, &group()).unwrap();
+        let mut changes = Vec::new();
+        for weight in [1.0, 2.0, 2.0, 0.5] {
+            let targets = Targets { memory: Some(5000.0 * weight), ..Targets::equal_weights(weight) };
+            enforcer.apply(ID, &targets, &mut changes).unwrap();
+        }
+        enforcer.restore(&group(), &saved).unwrap();
+        changes.iter().map(|change| (change.resource, change.value)).collect::<Vec<_>>()
+    };
+    for disk in [DiskWeight::Bfq, DiskWeight::Cost] {
+        let (tree, untouched) = (Tree::weights(), Tree::weights());
+        let enforcer = |tree: &Tree| tree.enforcer(disk, Protection::Low, 100);
+        let dry = reported(enforcer(&untouched).dry_run());
+        assert_eq!(dry, reported(enforcer(&tree)));
+        assert!(dry.contains(&(Resource::Memory, 8192)) && !dry.contains(&(Resource::Cpu, 100)), "{dry:?}");
+        for name in ["cpu.weight", "memory.low", "io.bfq.weight", "io.weight"] {
+            let text = |tree: &Tree| fs::read_to_string(tree.path(name)).unwrap();
+            assert_eq!(text(&untouched), text(&Tree::weights()), "{name}");
+        }
+    }
+}
+
+#[test]
 fn the_files_are_those_that_take_effect() {
     let tree = Tree::weights();
     let mut enforcer = tree.enforcer(DiskWeight::Cost, Protection::Min, 100);
@@ -193,6 +218,13 @@ fn version_1_has_one_hierarchy_for_each_controller() {
     let targets = Targets { memory: Some(f64::from(1 << 30)), ..Targets::equal_weights(0.5) };
     enforcer.apply(ID, &targets, &mut changes).unwrap();
     assert_eq!(changes.iter().map(|c| c.value).collect::<Vec<_>>(), [512, 1 << 30]);
+    // A dry run is on the scale of version 1 too: a weight of 2 is 2048 there, not 200.
+    let (all, budget) = (Resource::ALL, DescriptorBudget::of(9));
+    let mut dry = CgroupEnforcer::v1(&hierarchies, &all, ProtectedCgroups::default(), &budget).dry_run();
+    dry.admit(ID, &group()).unwrap();
+    let mut reported = Vec::new();
+    dry.apply(ID, &Targets::equal_weights(2.0), &mut reported).unwrap();
+    assert_eq!(reported.iter().map(|c| (c.resource, c.value)).collect::<Vec<_>>(), [(Resource::Cpu, 2048)]);
     // The kernel takes -1 for no limit.
     enforcer.restore(&group(), &saved).unwrap();
     let read = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();

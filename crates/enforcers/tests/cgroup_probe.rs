@@ -113,6 +113,8 @@ fn debian_12_divides_only_cpu_time_by_default() {
     let enforcers = found.enforcers(&ProtectedCgroups::default(), &DescriptorBudget::of(9));
     let kinds: Vec<_> = enforcers.iter().map(|e| (e.name(), e.resources().to_vec())).collect();
     assert_eq!(kinds, [("cgroup-v2", vec![Resource::Cpu])]);
+    let dry = found.dry_run(&ProtectedCgroups::default(), &DescriptorBudget::of(9));
+    assert_eq!(dry.iter().map(|e| (e.name(), e.resources().to_vec())).collect::<Vec<_>>(), kinds);
     // At the top level no ancestor limits the protection.
     let top = machine.probe("");
     assert_eq!(support(&top, Resource::Memory).1, "cgroup-v2 memory.low");

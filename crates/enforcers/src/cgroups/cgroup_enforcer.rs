@@ -48,7 +48,8 @@ struct Entry {
 /// Divides resources by writing cgroup files: those of version 1 ([`CgroupEnforcer::v1`]) or 2 ([`CgroupEnforcer::v2`]).
 ///
 /// A file stays open as far as the [budget](DescriptorBudget) allows, and a value is written only when it changes on the
-/// kernel's scale. Groups in which this process runs are refused.
+/// kernel's scale. Groups in which this process runs are refused. In a [dry run](CgroupEnforcer::dry_run) files are only
+/// read.
 #[derive(Debug)]
 pub struct CgroupEnforcer {
     name: &'static str,
@@ -56,6 +57,7 @@ pub struct CgroupEnforcer {
     resources: Vec<Resource>,
     protected: ProtectedCgroups,
     budget: DescriptorBudget,
+    access: Access,
     entries: HashMap<GroupId, Entry>,
     text: String,
 }
@@ -71,7 +73,15 @@ impl CgroupEnforcer {
         resources.sort_unstable();
         resources.dedup();
         let (entries, text) = (HashMap::new(), String::new());
-        CgroupEnforcer { name, attributes, resources, protected, budget: budget.clone(), entries, text }
+        let (access, budget) = (Access::Write, budget.clone());
+        CgroupEnforcer { name, attributes, resources, protected, budget, access, entries, text }
+    }
+
+    /// Reports from now on what it would write, and writes nothing.
+    #[must_use]
+    pub fn dry_run(mut self) -> CgroupEnforcer {
+        self.access = Access::Read;
+        self
     }
 
     fn writes(&self, name: &str) -> bool {
@@ -97,7 +107,7 @@ impl Enforcer for CgroupEnforcer {
         for attribute in &self.attributes {
             let folder = attribute.root.join(&*path);
             let name = folder.join(attribute.name);
-            let file = GroupFile::open_existing(&attribute.root, &path, attribute.name, Access::Write, &self.budget)
+            let file = GroupFile::open_existing(&attribute.root, &path, attribute.name, self.access, &self.budget)
                 .map_err(|error| io_error(&name, error))?;
             // A file that vanishes between the two steps counts as absent.
             let (Some(file), Some(text)) = (file, content(&name)?) else {
@@ -138,7 +148,11 @@ impl Enforcer for CgroupEnforcer {
             self.text.clear();
             // Writing to a string cannot fail.
             let _ = writeln!(self.text, "{value}");
-            let error = match setting.file.write(self.text.as_bytes()) {
+            let written = match self.access {
+                Access::Read => Ok(()),
+                Access::Write => setting.file.write(self.text.as_bytes()),
+            };
+            let error = match written {
                 Ok(()) => {
                     setting.last = Some(value);
                     changes.push(Change { group: id, resource: attribute.resource, value });
@@ -170,6 +184,9 @@ impl Enforcer for CgroupEnforcer {
 
     fn restore(&mut self, group: &Group, saved: &SavedState) -> Result<(), KernelError> {
         self.protected.check(&group.path)?;
+        if self.access == Access::Read {
+            return Ok(());
+        }
         // The values written last are no longer those in the files.
         for entry in self.entries.values_mut().filter(|e| *e.group == *group.path) {
             entry.settings.iter_mut().flatten().for_each(|setting| setting.last = None);

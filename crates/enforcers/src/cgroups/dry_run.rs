@@ -1,11 +1,12 @@
-//! An enforcer that writes nothing.
+//! An enforcer that needs no kernel and writes nothing.
 
 use std::collections::HashMap;
 
 use crate::cgroups::{Change, Enforcer, Group, GroupId, KernelError, PerResource, Resource, SavedState, Targets};
 
-/// Reports what would be written without writing it: weights on the scale of `cpu.weight` (100 is the default), memory in
-/// bytes.
+/// Reports targets as changes without writing them: weights on the scale of `cpu.weight` (100 is the default), memory in
+/// bytes. It stands in for an enforcer where no kernel is; what one would write on this machine is reported by that one's own
+/// dry run, such as [`CgroupEnforcer::dry_run`](crate::cgroups::CgroupEnforcer::dry_run).
 #[derive(Debug, Default)]
 pub struct DryRun {
     last: HashMap<GroupId, PerResource<Option<u64>>>,

@@ -37,6 +37,7 @@ impl Default for Settings {
 pub struct SystemdDbus {
     worker: Worker,
     protected: ProtectedCgroups,
+    is_dry_run: bool,
     properties: Vec<Property>,
     resources: Vec<Resource>,
     members: HashMap<GroupId, Member>,
@@ -83,7 +84,15 @@ impl SystemdDbus {
             .map_err(|source| KernelError::Io { what: what(), source })?;
         let properties = Property::all(settings.disk, settings.memory);
         let resources = properties.iter().map(|property| property.resource()).collect();
-        Ok(SystemdDbus { worker, protected, properties, resources, members: HashMap::new(), pending: Vec::new() })
+        let (members, pending) = (HashMap::new(), Vec::new());
+        Ok(SystemdDbus { worker, protected, is_dry_run: false, properties, resources, members, pending })
+    }
+
+    /// Reports from now on what it would set, and sets nothing.
+    #[must_use]
+    pub fn dry_run(mut self) -> SystemdDbus {
+        self.is_dry_run = true;
+        self
     }
 
     /// Checks that systemd answers, without changing anything.
@@ -161,6 +170,14 @@ impl Enforcer for SystemdDbus {
                 member.pending = false;
             }
         }
+        if self.is_dry_run {
+            // As if systemd had confirmed all of them.
+            for id in ids {
+                let values = self.members.get_mut(&id).map(|member| &mut member.values);
+                values.into_iter().flatten().filter(|value| value.known).for_each(|value| value.written = value.wanted);
+            }
+            return Ok(());
+        }
         if self.members.is_empty() {
             return Ok(());
         }
@@ -209,7 +226,7 @@ impl Enforcer for SystemdDbus {
     }
 
     fn restore(&mut self, group: &Group, saved: &SavedState) -> Result<(), KernelError> {
-        let Some(unit) = &group.unit else { return Ok(()) };
+        let Some(unit) = group.unit.as_ref().filter(|_| !self.is_dry_run) else { return Ok(()) };
         for member in self.members.values_mut().filter(|member| member.unit == *unit) {
             for value in &mut member.values {
                 (value.wanted, value.written) = (None, None);

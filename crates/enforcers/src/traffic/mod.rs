@@ -42,6 +42,7 @@
 //! - HTB has one lock for each device: it replaces the per-CPU queues (`mq`) of fast network cards.
 //! - Classification by cgroup needs Linux 5.13; tables that disappear with their process need 5.12.
 mod class_numbers;
+mod dry_run;
 mod enforcer;
 mod error;
 mod htb;
@@ -54,6 +55,7 @@ mod rules;
 mod settings;
 mod socket;
 
+pub use dry_run::TrafficDryRun;
 pub use enforcer::TrafficEnforcer;
 pub use error::TrafficError;
 pub use meter::TrafficMeter;

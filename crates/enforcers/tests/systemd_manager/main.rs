@@ -64,6 +64,21 @@ fn eventually(mut what: impl FnMut() -> bool) {
 }
 
 #[test]
+fn a_dry_run_reports_what_it_would_set_and_sets_nothing() {
+    let daemon = bus_or_skip!();
+    let fake = Fake::start(&daemon.address, &[A]);
+    let mut enforcer = enforcer(&daemon).dry_run();
+    let saved = enforcer.admit(GroupId(0), &group(A)).unwrap();
+    let targets = Targets { memory: Some(4096.0), ..Targets::equal_weights(2.0) };
+    let changes: Vec<_> = apply(&mut enforcer, 0, targets).iter().map(|c| (c.resource, c.value)).collect();
+    assert_eq!(changes, [(Resource::Cpu, 200), (Resource::Memory, 4096), (Resource::Disk, 200)]);
+    enforcer.flush().unwrap();
+    assert_eq!(apply(&mut enforcer, 0, targets), []);
+    enforcer.restore(&group(A), &saved).unwrap();
+    assert_eq!(fake.calls(), []);
+}
+
+#[test]
 fn each_unit_takes_one_call_for_all_values_that_changed() {
     let daemon = bus_or_skip!();
     let fake = Fake::start(&daemon.address, &[A, B]);

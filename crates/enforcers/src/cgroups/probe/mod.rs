@@ -110,22 +110,36 @@ impl ProbeReport {
 
     /// Creates the enforcers for the supported resources, in the order of their priority.
     pub fn enforcers(&self, protected: &ProtectedCgroups, budget: &DescriptorBudget) -> Vec<Box<dyn Enforcer>> {
+        self.cgroup_enforcers(protected, budget).map(|enforcer| Box::new(enforcer) as Box<dyn Enforcer>).collect()
+    }
+
+    /// Creates the same enforcers, which report what they would write and write nothing.
+    pub fn dry_run(&self, protected: &ProtectedCgroups, budget: &DescriptorBudget) -> Vec<Box<dyn Enforcer>> {
+        let enforcers = self.cgroup_enforcers(protected, budget);
+        enforcers.map(|enforcer| Box::new(enforcer.dry_run()) as Box<dyn Enforcer>).collect()
+    }
+
+    fn cgroup_enforcers(
+        &self,
+        protected: &ProtectedCgroups,
+        budget: &DescriptorBudget,
+    ) -> impl Iterator<Item = CgroupEnforcer> {
         let controllers = [(Resource::Cpu, "cpu"), (Resource::Memory, "memory"), (Resource::Disk, "blkio")];
         let supported = controllers.into_iter().filter(|(resource, _)| self.is_supported(*resource));
         let (v1, v2): (Vec<_>, Vec<_>) = supported.partition(|(_, name)| self.hierarchies.legacy.contains_key(*name));
         let by_v2 = |resource| v2.iter().any(|(r, _)| *r == resource);
-        let mut all: Vec<Box<dyn Enforcer>> = Vec::new();
+        let mut all = Vec::new();
         if !v2.is_empty() {
             let disk = self.disk_weight.filter(|_| by_v2(Resource::Disk));
             let memory = self.memory_protection.filter(|_| by_v2(Resource::Memory));
             let (cpu, protected) = (by_v2(Resource::Cpu), protected.clone());
-            all.push(Box::new(CgroupEnforcer::v2(&self.hierarchies, cpu, disk, memory, protected, budget)));
+            all.push(CgroupEnforcer::v2(&self.hierarchies, cpu, disk, memory, protected, budget));
         }
         if !v1.is_empty() {
             let resources: Vec<Resource> = v1.iter().map(|(resource, _)| *resource).collect();
-            all.push(Box::new(CgroupEnforcer::v1(&self.hierarchies, &resources, protected.clone(), budget)));
+            all.push(CgroupEnforcer::v1(&self.hierarchies, &resources, protected.clone(), budget));
         }
-        all
+        all.into_iter()
     }
 
     /// Creates the meter for control groups.
