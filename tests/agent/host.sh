@@ -140,7 +140,16 @@ for name in d.1 d.2 e.1; do spin "a/$name"; done
 # A dry run.
 holds "a dry run of a few updates" "$evenhand" agent run --config "$work/a.toml" --updates 6
 says "says what it would do" "would change .* of cpu"
+# With all controls it lists exactly what the first update of --apply writes: on the scale of the files, and nothing of
+# resources that cannot be divided here.
+sed '/^controls/d' "$work/a.toml" >"$work/all.toml"
+listed() { grep -o '"resource":"[a-z]*","value":[0-9]*' "$work/said.log"; }
+holds "a dry run as JSON" "$evenhand" agent run --config "$work/all.toml" --updates 1 --format json
+dry=$(listed)
 holds "and writes nothing" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
+holds "the same with --apply" "$evenhand" agent run --config "$work/all.toml" --updates 1 --format json --apply
+holds "writes what the dry run listed" test -n "$dry" -a "$(listed)" = "$dry"
+holds "and restores it" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
 
 # Applied.
 start a --apply
