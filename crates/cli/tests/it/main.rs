@@ -6,6 +6,7 @@ mod audit;
 mod audit_history;
 mod command_line_page;
 mod config;
+mod config_service_files;
 mod crate_layers;
 mod doctor;
 mod every_policy_in_every_verb;

@@ -121,13 +121,18 @@ fn check_command(
         Failure::document(error(&mentioned, &sentence(&problem)))
     })?;
     check_values(&cli, registry).map_err(|failure| {
-        let problem = failure.to_string();
+        let problem = match &failure {
+            // Of a file that an option names: its place and the problem, without the lines of that file, which are not those here.
+            Failure::Document { error, .. } => error.to_string().lines().next().unwrap_or_default().to_owned(),
+            other => other.to_string(),
+        };
         let option = problem.split([':', ' ', '=']).next().unwrap_or_default().to_owned();
         Failure::document(error(&[&option], &problem))
     })
 }
 
-/// Checks what the command line leaves to the verbs, without the files that options name.
+/// Checks what the command line leaves to the verbs, with the files of settings that options name (`--policy-settings`,
+/// `--policy-file`).
 #[cfg_attr(not(feature = "slurm"), expect(unused_variables))]
 fn check_values(cli: &Cli, registry: &Registry) -> Result<(), Failure> {
     match &cli.verb {

@@ -40,11 +40,12 @@ impl Commands for ReportedCommands {
     }
 }
 
-/// What the options state, without the files that they name.
+/// What the options state, with the file of the policy.
 pub(super) struct ServeSettings {
     interval: Span,
     history: Span,
     user_header: Option<UserHeader>,
+    policy: VisibilityPolicy,
 }
 
 impl ServeSettings {
@@ -65,16 +66,16 @@ impl ServeSettings {
             // clap demands both or none.
             _ => None,
         };
-        Ok(ServeSettings { interval, history, user_header })
+        let policy = match &args.policy_file {
+            Some(path) => VisibilityPolicy::read(path).map_err(Failure::document)?,
+            None => VisibilityPolicy::default(),
+        };
+        Ok(ServeSettings { interval, history, user_header, policy })
     }
 }
 
 pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Result<(), Failure> {
-    let ServeSettings { interval, history, user_header } = ServeSettings::read(args)?;
-    let policy = match &args.policy_file {
-        Some(path) => VisibilityPolicy::read(path).map_err(Failure::document)?,
-        None => VisibilityPolicy::default(),
-    };
+    let ServeSettings { interval, history, user_header, policy } = ServeSettings::read(args)?;
     let study = args.study.as_deref().map(StudyFiles::list).transpose();
     let study = study.map_err(|error| {
         let environment =
