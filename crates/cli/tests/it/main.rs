@@ -1,6 +1,7 @@
 //! Tests of the built program `evenhand`, each in a temporary folder.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+mod agent_release;
 mod allocate;
 mod audit;
 mod audit_history;

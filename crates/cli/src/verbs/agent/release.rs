@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use evenhand_agent::{Configuration, Journal, assemble, request};
+use evenhand_agent::{Configuration, Journal, JournalError, assemble, request};
 use evenhand_enforcers::cgroups::SystemRoot;
 use evenhand_model::counted;
 
@@ -35,9 +35,27 @@ fn from_damaged_journal(
     console: &Console,
 ) -> Result<Outcome, Failure> {
     let environment = |error: &dyn std::fmt::Display| Failure::Environment(error.to_string());
-    let salvaged = Journal::salvage(journal).map_err(|error| environment(&error))?;
     let path = journal.display();
+    let salvaged = Journal::salvage(journal).map_err(|error| match &error {
+        JournalError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            Failure::Input(format!("{path}: no such file; nothing was changed"))
+        }
+        _ => environment(&error),
+    })?;
     let count = salvaged.entries.len();
+    if count == 0 && salvaged.is_whole {
+        console.result(&format!("{path} is a whole journal without values of groups: there is nothing to restore."))?;
+        return Ok(Outcome::Done);
+    }
+    // Another file must not look like a journal whose groups are all restored.
+    if count == 0 {
+        let usual = configuration.node.state.join("agent.redb");
+        return Err(Failure::Input(format!(
+            "{path}: found no values of groups, expected a journal of the agent, such as {}; nothing was changed. If this is the \
+             journal, nothing of it can be read: move it away, and the agent begins a new one",
+            usual.display()
+        )));
+    }
     let groups = counted(count, "group", "groups");
     console.note(&if salvaged.is_whole {
         format!("{path} is whole, with the values of {groups}.")
