@@ -16,6 +16,8 @@ pub(super) use export_site::{cluster_options, user_shares};
 #[cfg(feature = "agent")]
 pub(super) use run::RunSettings;
 
+use std::time::Duration;
+
 use evenhand_policies::Registry;
 use evenhand_slurm::{Commands, LocalCommands, ReadError, Rest};
 
@@ -49,6 +51,19 @@ fn slurm_commands(queue: &QueueArgs, console: &Console) -> Box<dyn Commands> {
         Some(socket) => {
             console.note("The queue is read from slurmrestd, with the jobs that it may see; everything else by Slurm's commands.");
             Box::new(Rest::new(socket, None, LocalCommands::default()))
+        }
+    }
+}
+
+/// As [`slurm_commands`], for a question that somebody waits for, such as at a login: each answer within `limit`, and no notes.
+fn slurm_commands_within(limit: Duration, queue: &QueueArgs) -> Box<dyn Commands> {
+    let commands = LocalCommands { timeout: limit, ..LocalCommands::default() };
+    match &queue.rest {
+        None => Box::new(commands),
+        Some(socket) => {
+            let mut rest = Rest::new(socket, None, commands);
+            rest.time_limit = limit;
+            Box::new(rest)
         }
     }
 }

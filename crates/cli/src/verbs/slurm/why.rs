@@ -1,6 +1,7 @@
 //! `evenhand slurm why`: why a job of the queue waits.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use evenhand_model::calendar::date_and_time;
 use evenhand_model::{Time, counted};
@@ -8,7 +9,7 @@ use evenhand_slurm::{Configuration, Hold, Job, JobState, Nodes, Priorities, Queu
 
 use super::find_job::{caller, waiting_record};
 use super::show::or_note;
-use super::{parse_time, read_failure, slurm_commands};
+use super::{parse_time, read_failure, slurm_commands, slurm_commands_within};
 use crate::arguments::SlurmWhyArgs;
 use crate::failure::Failure;
 use crate::output::console::Console;
@@ -16,8 +17,14 @@ use crate::output::human_units::duration;
 use crate::output::numbers::percent;
 use crate::output::table::{Table, printable};
 
+/// The time in which Slurm has to answer for `--short`, which a login waits for.
+const SHORT_LIMIT: Duration = Duration::from_secs(5);
+
 pub(super) fn run(args: &SlurmWhyArgs, console: &Console) -> Result<(), Failure> {
-    let slurm = slurm_commands(&args.queue, console);
+    let slurm = match args.short {
+        true => slurm_commands_within(SHORT_LIMIT, &args.queue),
+        false => slurm_commands(&args.queue, console),
+    };
     let slurm = slurm.as_ref();
     let now = parse_time::now();
     let queue = Queue::read(slurm).map_err(read_failure)?;
