@@ -81,15 +81,20 @@ impl Drop for Connection {
 /// Answers the request of a connection.
 fn answer(mut stream: TcpStream, text: &dyn Fn() -> String) {
     let Some(request) = read_request(&mut stream) else { return };
-    let is_get = request.starts_with(b"GET /metrics") || request.starts_with(b"GET / ");
-    let (status, body) = match is_get {
-        true => ("200 OK", text()),
-        false => ("404 Not Found", "only /metrics is served\n".into()),
+    let (method, path) = method_and_path(&request);
+    let (status, more, body) = match (method, path) {
+        (b"GET" | b"HEAD", b"/metrics" | b"/") => ("200 OK", "", text()),
+        (_, b"/metrics" | b"/") => {
+            ("405 Method Not Allowed", "Allow: GET, HEAD\r\n", "this page is read-only; expected GET or HEAD\n".into())
+        }
+        _ => ("404 Not Found", "", "only /metrics is served\n".into()),
     };
-    let answer = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+    let head = format!(
+        "HTTP/1.1 {status}\r\n{more}Content-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
+    // HEAD has the header of GET, with its length, and no body.
+    let answer = if method == b"HEAD" { head } else { head + &body };
     let deadline = Instant::now() + ANSWER_TIMEOUT;
     let mut left = answer.as_bytes();
     while !left.is_empty() {
@@ -99,6 +104,13 @@ fn answer(mut stream: TcpStream, text: &dyn Fn() -> String) {
             _ => return,
         }
     }
+}
+
+/// Returns the method and the path of a request, without the query.
+fn method_and_path(request: &[u8]) -> (&[u8], &[u8]) {
+    let mut words = request.split(|byte| byte.is_ascii_whitespace());
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    (method, target.split(|byte| *byte == b'?').next().unwrap_or_default())
 }
 
 /// Reads the request up to the empty line after its header; `None` if it does not come in time, or is too large.
@@ -216,7 +228,16 @@ mod tests {
         let answer = get("GET /metrics HTTP/1.1\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         assert!(answer.ends_with("# HELP a An a.\n# TYPE a gauge\na 1.5\na{user=\"x\\\"y\"} 2\n"), "{answer}");
-        assert!(get("GET /secret HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+        let length = format!("Content-Length: {}\r\n", answer.split_once("\r\n\r\n").unwrap().1.len());
+        let head = get("HEAD /metrics?x=1 HTTP/1.1\r\n\r\n");
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains(&length), "{head}");
+        assert!(head.ends_with("\r\n\r\n"), "no body: {head}");
+        for request in ["GET /secret HTTP/1.1\r\n\r\n", "GET /metricsx HTTP/1.1\r\n\r\n", "POST /x HTTP/1.1\r\n\r\n"] {
+            assert!(get(request).starts_with("HTTP/1.1 404"), "{request}");
+        }
+        let post = get("POST /metrics HTTP/1.1\r\n\r\n");
+        assert!(post.starts_with("HTTP/1.1 405 ") && post.contains("\r\nAllow: GET, HEAD\r\n"), "{post}");
+        assert!(get("\r\n\r\n").starts_with("HTTP/1.1 404"), "no request");
     }
 
     #[test]
