@@ -13,13 +13,26 @@ pub(crate) fn printable(name: &str) -> String {
 /// Rows of text under a header, whose control characters appear as escapes. The first columns hold names and are left-aligned; the others are right-aligned.
 pub(crate) struct Table {
     left: usize,
+    /// Whether the last column is left-aligned too.
+    has_text_last: bool,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// Returns a table with this header, whose first `left` columns hold names.
     pub(crate) fn new(left: usize, header: impl IntoIterator<Item = impl Into<String>>) -> Table {
-        Table { left, rows: vec![header.into_iter().map(|cell| printable(&cell.into())).collect()] }
+        Table {
+            left,
+            has_text_last: false,
+            rows: vec![header.into_iter().map(|cell| printable(&cell.into())).collect()],
+        }
+    }
+
+    /// Makes the last column one of texts, which is left-aligned as names are.
+    #[cfg(feature = "agent")]
+    pub(crate) fn with_text_last(mut self) -> Table {
+        self.has_text_last = true;
+        self
     }
 
     /// Adds a row, which has as many cells as the header.
@@ -77,7 +90,11 @@ impl Table {
         let widths: Vec<usize> = (0..self.rows[0].len()).map(width).collect();
         let line = |row: &Vec<String>| {
             let cells = row.iter().zip(&widths).enumerate().map(|(i, (cell, &width))| {
-                if i < self.left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                if i < self.left || (self.has_text_last && i + 1 == widths.len()) {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("{cell:>width$}")
+                }
             });
             cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
         };
