@@ -372,7 +372,7 @@ fn visitors_are_answered_while_the_first_question_is_open() {
     for path in ["/", "/queue", "/api/v1/status", "/api/v1/jobs/1/why"] {
         let (status, head, body) = get(path);
         assert!(status == 503 && head.contains("retry-after: 5"), "{path}: {head}");
-        assert!(body.contains("Slurm has not answered yet: it was asked just now."), "{path}: {body}");
+        assert!(body.contains("Slurm has not answered yet: the first question to it is open."), "{path}: {body}");
     }
     // A machine without Slurm's commands ends the server, and takes its socket away.
     drop(hangs);
