@@ -181,7 +181,8 @@ impl Site {
         let Some(snapshot) = &answer.snapshot else {
             let message = match &answer.failure {
                 Some(why) => format!("Slurm has not answered yet: {why}"),
-                None => "Slurm has not answered yet: the first question to it is open. Try again in some seconds.".to_owned(),
+                None => "Slurm has not answered yet: the first question to it is open. Try again in some seconds."
+                    .to_owned(),
             };
             let mut response = self.message(format, StatusCode::SERVICE_UNAVAILABLE, &message, visitor);
             // It is asked again after the interval; the first answer may come sooner.
