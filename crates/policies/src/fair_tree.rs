@@ -226,6 +226,10 @@ impl Policy for FairTree {
     }
 
     /// The key is 1 - the Fair Tree factor (rank over the number of users).
+    fn key_depends_on_job(&self) -> bool {
+        false
+    }
+
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.at(now);
         let ranks = self.ranks();

@@ -40,6 +40,10 @@ impl Policy for Fifo {
         self.order.winner().map(UserId)
     }
 
+    fn key_depends_on_job(&self) -> bool {
+        false
+    }
+
     fn standing(&mut self, _now: Time, user: UserId) -> Standing {
         Standing { key: self.first.place(user).submitted.secs_f64(), ..Standing::default() }
     }

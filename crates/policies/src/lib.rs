@@ -144,6 +144,14 @@ pub trait Policy: Send {
         false
     }
 
+    /// Returns whether a user's later job may come before others that the user's earlier job came after: whether the key
+    /// is of the first pending job (its demand, its queue, a draw of its own) rather than of its user and its place in the log.
+    ///
+    /// Where it is not, a scheduler that backfills need not show the jobs that cannot start now.
+    fn key_depends_on_job(&self) -> bool {
+        true
+    }
+
     /// Returns how often the passing of time alone changed the order so far: with the live tree as Sadok et al. (2021)
     /// count it ([`kinetic::LineOrder::order_events`]); 0 for structures that do not count.
     fn order_events(&self) -> u64 {

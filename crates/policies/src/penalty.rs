@@ -297,6 +297,10 @@ impl Policy for Penalty {
         next
     }
 
+    fn key_depends_on_job(&self) -> bool {
+        false
+    }
+
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         let s = self.s(now);
         Standing { shares: self.holdings.shares(user), commitments: Vec::new(), key: self.key(user.0, s) }

@@ -293,6 +293,10 @@ impl Policy for Sdrf {
         self.near.iter().map(|&u| UserId(u)).reduce(|a, b| if before(b, a) { b } else { a })
     }
 
+    fn key_depends_on_job(&self) -> bool {
+        false
+    }
+
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.commitments.advance(now);
         self.commitments.settle(user, self.holdings.row(user));

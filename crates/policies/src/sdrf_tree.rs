@@ -254,6 +254,10 @@ impl Policy for SdrfTree {
     }
 
     /// The key is the user's own, among its siblings.
+    fn key_depends_on_job(&self) -> bool {
+        false
+    }
+
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.advance(now);
         let kept = self.decay.over(now - self.since[user.index()]);

@@ -274,6 +274,10 @@ impl Policy for SdrfWindow {
         best
     }
 
+    fn key_depends_on_job(&self) -> bool {
+        false
+    }
+
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         let now = self.since_origin(now);
         let commitments = (0..self.holdings.width()).map(|r| self.commitment(now, user, r)).collect();

@@ -118,6 +118,10 @@ impl<K: ShareKey> Policy for ShareOrder<K> {
         self.order.winner().map(UserId)
     }
 
+    fn key_depends_on_job(&self) -> bool {
+        false
+    }
+
     fn standing(&mut self, _now: Time, user: UserId) -> Standing {
         let exact =
             self.rule.exact(self.holdings.row(user).iter().enumerate().map(|(r, &h)| self.holdings.exact_share(r, h)));

@@ -198,6 +198,10 @@ impl Policy for UsageOrder {
         lowest
     }
 
+    fn key_depends_on_job(&self) -> bool {
+        false
+    }
+
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.advance(now);
         let key = (self.usage.value(now, user.0) + self.penalty_of(user)) * self.weights.inverse(user);

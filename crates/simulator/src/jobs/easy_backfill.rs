@@ -176,9 +176,10 @@ impl Engine<'_> {
     /// Considers the jobs of a class behind the head in the order in which the policy chooses
     /// them; whether any started.
     ///
-    /// Of each user only the first job that could start is shown to the policy. Jobs that cannot
+    /// Of users only those with a job that could start are shown to the policy. Jobs that cannot
     /// start now cannot start later in the pass either, as free capacity only shrinks: leaving them out
-    /// changes nothing about the others.
+    /// changes nothing about the others, unless the key depends on the job ([`Policy::key_depends_on_job`]): then a
+    /// user's jobs before that one are shown in their turn.
     fn backfill_class(
         &mut self,
         now: Time,
@@ -251,27 +252,92 @@ impl Engine<'_> {
         }
         // A pass covers several classes.
         touched.iter().for_each(|&user| self.notified_in_pass[user as usize] = 0);
+        let mut shown: Vec<u32> = Vec::with_capacity(candidates.len());
         for entry in candidates.iter() {
-            policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(entry.row)));
+            let first = self.pending.first(entry.class, entry.user).unwrap_or(entry.row);
+            let first = self.job_to_show(first, *entry, head, policy);
+            policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(first)));
+            shown.push(first);
         }
-        let mut started = false;
+        let (mut started, mut may_be_over) = (false, false);
         while let Some(user) = policy.next(now) {
             self.progress.check()?;
             self.decisions += 1;
-            let Some(candidate) = candidates.get_mut(self.place[user.index()] as usize) else { break };
-            let entry = *candidate;
-            if self.could_start(now, head, entry, reserved) {
-                started |= self.start_beside_reservation(now, entry, policy)?;
+            let at = self.place[user.index()] as usize;
+            let Some((&entry, &named)) = candidates.get(at).zip(shown.get(at)) else { break };
+            let mut next = Some(entry);
+            if named == entry.row {
+                if self.could_start(now, head, entry, reserved) && self.start_beside_reservation(now, entry, policy)? {
+                    started = true;
+                    may_be_over = self.jobs.limits.is_any() && policy.key_depends_on_job();
+                }
+                next = self.next_candidate(now, head, entry, reserved);
             }
-            let next = self.next_candidate(now, head, entry, reserved);
-            policy.set_first_pending(user, next.map(|e| self.pending_job(e.row)).as_ref());
-            if let Some(next) = next {
-                *candidate = next;
+            self.show_candidate(candidates, &mut shown, at, next, head, policy);
+            if std::mem::take(&mut may_be_over) {
+                self.pass_over_limits(now, head, candidates, &mut shown, reserved, policy);
             }
         }
         for user in touched {
             self.notify_first_pending(user, policy);
         }
         Ok(started)
+    }
+
+    /// Returns the job, from row `from` on, that the policy is shown for a user whose next job that could start is `candidate`.
+    fn job_to_show(&self, from: u32, candidate: Entry, head: u32, policy: &dyn Policy) -> u32 {
+        if !policy.key_depends_on_job() {
+            return candidate.row;
+        }
+        let counts = |entry: &Entry| entry.row != head && !self.limits.is_over(entry.row);
+        let first = self.pending.from(candidate.class, candidate.user, from).find(counts);
+        first.map_or(candidate.row, |first| first.row.min(candidate.row))
+    }
+
+    /// After a start: jobs that are over a limit now wait no longer in this pass.
+    fn pass_over_limits(
+        &mut self,
+        now: Time,
+        head: u32,
+        candidates: &mut [Entry],
+        shown: &mut [u32],
+        reserved: &mut bool,
+        policy: &mut dyn Policy,
+    ) {
+        for at in 0..candidates.len() {
+            let (candidate, first) = (candidates[at], shown[at]);
+            if first == NO_ROW {
+                continue;
+            }
+            let next = match self.limits.is_over(candidate.row) {
+                true => self.next_candidate(now, head, candidate, reserved),
+                false => Some(candidate),
+            };
+            if next.is_none() || self.limits.is_over(first) {
+                self.show_candidate(candidates, shown, at, next, head, policy);
+            } else if let Some(next) = next {
+                candidates[at] = next;
+            }
+        }
+    }
+
+    /// Shows the policy the user's job after the one that was shown; `next` is the first from there on that could start.
+    fn show_candidate(
+        &self,
+        candidates: &mut [Entry],
+        shown: &mut [u32],
+        at: usize,
+        next: Option<Entry>,
+        head: u32,
+        policy: &mut dyn Policy,
+    ) {
+        let user = UserId(candidates[at].user);
+        let Some(next) = next else {
+            shown[at] = NO_ROW;
+            return policy.set_first_pending(user, None);
+        };
+        candidates[at] = next;
+        shown[at] = self.job_to_show(shown[at].saturating_add(1), next, head, policy);
+        policy.set_first_pending(user, Some(&self.pending_job(shown[at])));
     }
 }

@@ -355,8 +355,10 @@ impl<'a> Engine<'a> {
 
     fn schedule(&mut self, now: Time, policy: &mut dyn Policy, first_new: usize) -> Result<(), SimulationError> {
         let mut highest = 0;
+        let mut without_capacity = Vec::new();
         while self.turn_to_class(highest, policy) {
             self.progress.check()?;
+            self.show_within_limits(&without_capacity, policy);
             let Some(user) = policy.next(now) else {
                 // All users pending in this class are set aside: the next lower class has its turn.
                 highest = self.class + 1;
@@ -382,11 +384,39 @@ impl<'a> Engine<'a> {
                 _ => {
                     policy.set_first_pending(user, None);
                     self.set_aside.push(user.0);
+                    without_capacity.push(user.0);
                 }
             }
         }
         self.restore(policy);
         Ok(())
+    }
+
+    /// Shows a policy whose key depends on the job each user's first job that no limit holds back; other policies are shown
+    /// another only once they name a user whose first is held back. Users in `without_capacity` are set aside.
+    fn show_within_limits(&mut self, without_capacity: &[u32], policy: &mut dyn Policy) {
+        if !policy.key_depends_on_job() || !self.jobs.limits.is_any() {
+            return;
+        }
+        for user in self.pending.users_by_first(self.class) {
+            let Some(first) = self.pending.first(self.class, user).filter(|_| !without_capacity.contains(&user)) else {
+                continue;
+            };
+            let shown = &mut self.candidate[user as usize];
+            let mut rows = self.pending.from(self.class, user, first).map(|entry| entry.row);
+            let within = rows.find(|&row| !self.limits.is_over(row));
+            drop(rows);
+            // The first is a candidate only where all are held back.
+            let becomes = match within {
+                Some(row) if row == first && *shown == NO_ROW => continue,
+                Some(row) => row,
+                None => first,
+            };
+            if std::mem::replace(shown, becomes) != becomes {
+                self.set_aside.push(user);
+                policy.set_first_pending(UserId(user), within.map(|row| self.pending_job(row)).as_ref());
+            }
+        }
     }
 
     /// Returns the job that represents a user named by the policy, or `None` if the policy must choose again

@@ -99,6 +99,11 @@ impl JobLimits {
         self.limits.iter().any(|limit| limit.most.iter().any(|most| *most != NO_LIMIT))
     }
 
+    /// Whether anything can hold a job back that fits.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.limits.is_empty() || self.licences.is_any() || self.arrays.have_throttles()
+    }
+
     /// Whether jobs of one user and queue can have different limits.
     pub(crate) fn differ_within_users(&self) -> bool {
         let names = |limit: &Limit| limit.accounts.len() + limit.qos.len() + limit.except_qos.len();

@@ -220,9 +220,14 @@ impl<'a> PendingJobs<'a> {
 
     /// The user's waiting jobs of a class after `row`.
     pub(crate) fn after(&self, class: u8, user: u32, row: u32) -> impl Iterator<Item = Entry> + '_ {
+        self.from(class, user, row.saturating_add(1))
+    }
+
+    /// The user's waiting jobs of a class from `row` on.
+    pub(crate) fn from(&self, class: u8, user: u32, row: u32) -> impl Iterator<Item = Entry> + '_ {
         let rows = self.tasks.of(UserId(user));
         let submitted = |row: &&u32| self.submissions.is_submitted(**row);
-        rows[rows.partition_point(|r| *r <= row)..]
+        rows[rows.partition_point(|r| *r < row)..]
             .iter()
             .take_while(submitted)
             .filter(|row| !self.done[**row as usize])

@@ -181,10 +181,10 @@ impl Engine<'_> {
         let width = |entry: &Entry| self.jobs.kinds[entry.kind as usize].total(0);
         match settings.order {
             BackfillOrder::Policy => {}
-            BackfillOrder::Shortest => others.sort_by_key(|entry| (entry.class, length(entry))),
-            BackfillOrder::Longest => others.sort_by_key(|entry| (entry.class, Reverse(length(entry)))),
-            BackfillOrder::Narrowest => others.sort_by_key(|entry| (entry.class, width(entry))),
-            BackfillOrder::Widest => others.sort_by_key(|entry| (entry.class, Reverse(width(entry)))),
+            BackfillOrder::Shortest => others.sort_by_key(|entry| (entry.class, length(entry), entry.row)),
+            BackfillOrder::Longest => others.sort_by_key(|entry| (entry.class, Reverse(length(entry)), entry.row)),
+            BackfillOrder::Narrowest => others.sort_by_key(|entry| (entry.class, width(entry), entry.row)),
+            BackfillOrder::Widest => others.sort_by_key(|entry| (entry.class, Reverse(width(entry)), entry.row)),
         }
         for entry in others {
             self.progress.check()?;
@@ -219,9 +219,9 @@ impl Engine<'_> {
             self.place[user as usize] = self.pending.first(class, user).unwrap_or(NO_ROW);
             self.show(user, policy);
         }
-        while self.is_anything_open(pass)
-            && let Some(user) = policy.next(pass.now)
-        {
+        loop {
+            self.show_within_limits_of_plan(&users, class, policy);
+            let Some(user) = self.is_anything_open(pass).then(|| policy.next(pass.now)).flatten() else { break };
             self.progress.check()?;
             self.decisions += 1;
             let entry = self.pending.entry(self.place[user.index()]);
@@ -240,6 +240,23 @@ impl Engine<'_> {
             self.notify_first_pending(user, policy);
         }
         Ok(())
+    }
+
+    /// Takes jobs that are held back out of the turns of a policy whose key depends on the job.
+    fn show_within_limits_of_plan(&mut self, users: &[u32], class: u8, policy: &mut dyn Policy) {
+        if !policy.key_depends_on_job() || !self.jobs.limits.is_any() {
+            return;
+        }
+        for &user in users {
+            let shown = self.place[user as usize];
+            if shown != NO_ROW && self.is_held_back(shown) {
+                let mut rows = self.pending.after(class, user, shown).map(|entry| entry.row);
+                let within = rows.find(|&row| !self.is_held_back(row));
+                drop(rows);
+                self.place[user as usize] = within.unwrap_or(NO_ROW);
+                self.show(user, policy);
+            }
+        }
     }
 
     /// Whether a limit holds a job back, or licences are missing for which no reservation waits.

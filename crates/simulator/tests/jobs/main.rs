@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod documented_example;
+mod largest_first;
 mod planned;
 mod reactions;
 mod reference_model;
@@ -14,11 +15,12 @@ use evenhand_model::{
     Capacity, Cluster, Detail, Details, Licence, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity,
     Span, Task, Time, Weights, Workload, WorkloadBuilder,
 };
-use evenhand_policies::{PolicyContext, Registry};
+use evenhand_policies::{Policy, PolicyContext, Registry};
 use evenhand_simulator::{
     Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PlanReservations, Progress, Simulated, Site, UserTasks,
     simulate_jobs,
 };
+use largest_first::LargestFirst;
 use proptest::prelude::*;
 use reference_model::{Job, Machines, QueueLimits, ReferenceModel, World};
 
@@ -107,12 +109,19 @@ fn site(world: &World, w: &Workload) -> Site {
     }
 }
 
+fn policy(world: &World, context: &PolicyContext<'_>) -> Box<dyn Policy> {
+    match world.policy {
+        "most cpus" => Box::new(LargestFirst::new(context.weights.len())),
+        name => Registry::built_in().build(name, context).unwrap(),
+    }
+}
+
 fn run(world: &World) -> (Workload, Simulated) {
     let w = workload(world);
     let site = site(world, &w);
     let jobs = Jobs::new(&w, &site, world.layout);
     let weights = Weights::equal(w.users().len());
-    let mut policy = Registry::built_in().build(world.policy, &PolicyContext::new(site.total(), &weights)).unwrap();
+    let mut policy = policy(world, &PolicyContext::new(site.total(), &weights));
     let options = JobOptions {
         placement: world.placement,
         backfill: world.backfill,
@@ -219,7 +228,7 @@ fn world(backfill: Backfill) -> impl Strategy<Value = World> {
         3 => (prop::collection::vec(machines(), 1..4), prop::collection::vec(rules(!keeps_reservations(backfill)), 0..3))
             .prop_map(|(machines, queues)| (false, machines, queues)),
     ];
-    let policy = prop::sample::select(vec!["fifo", "drf"]);
+    let policy = prop::sample::select(vec!["fifo", "drf", "most cpus"]);
     let placement = prop::sample::select(PLACEMENTS.map(|p| p.1).to_vec());
     let layout = prop::sample::select(vec![
         Layout::Auto,
@@ -272,7 +281,7 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
         |(count, has, fast)| Machines { count, has, speed: if fast { (2, 1) } else { (1, 1) }, properties: vec![] },
     );
     let jobs = with_licences(prop::collection::vec(job, 30..90).prop_map(in_order));
-    let policy = prop::sample::select(vec!["fifo", "drf"]);
+    let policy = prop::sample::select(vec!["fifo", "drf", "most cpus"]);
     let placement = prop::sample::select(PLACEMENTS.map(|p| p.1).to_vec());
     let chunks = ["chunk=3", "chunk=5"].map(|layout| layout.parse().unwrap());
     let layout = prop::sample::select(vec![Layout::Auto, Layout::Auto, Layout::Whole, chunks[0], chunks[1]]);

@@ -25,7 +25,7 @@ fn submits_as_in_the_log(world: &World, backfill: Backfill) -> Result<(), TestCa
     let site = site(world, &w);
     let jobs = Jobs::new(&w, &site, world.layout);
     let weights = Weights::equal(w.users().len());
-    let policy = || Registry::built_in().build(world.policy, &PolicyContext::new(site.total(), &weights)).unwrap();
+    let policy = || policy(world, &PolicyContext::new(site.total(), &weights));
     let (placement, blocking) = (world.placement, world.blocking);
     let options = JobOptions { placement, backfill, blocking, ..JobOptions::default() };
     let (tasks, progress) = (UserTasks::new(&w), Progress::default());

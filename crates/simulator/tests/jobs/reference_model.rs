@@ -57,7 +57,7 @@ pub(crate) struct World {
     /// How many licences of each kind there are.
     pub(crate) licences: [u64; 2],
     pub(crate) is_pool: bool,
-    /// `fifo` or `drf`.
+    /// `fifo`, `drf`, or `most cpus`: whose first job asks for most.
     pub(crate) policy: &'static str,
     pub(crate) placement: Placement,
     pub(crate) backfill: Backfill,
@@ -365,6 +365,9 @@ impl<'a> ReferenceModel<'a> {
         let job = &self.world.jobs[i];
         if self.world.policy == "fifo" {
             return u128::from(job.submit);
+        }
+        if self.world.policy == "most cpus" {
+            return u128::from(u64::MAX - job.amounts[0]);
         }
         let has = |machine: usize, r: usize| self.world.machines[self.group[machine]].has[r];
         let total = |r: usize| u128::from((0..self.has.len()).map(|machine| has(machine, r)).sum::<u64>());

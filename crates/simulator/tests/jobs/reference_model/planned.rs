@@ -117,10 +117,10 @@ impl ReferenceModel<'_> {
         let priority = |i: usize| Reverse(self.priority(i));
         match settings.order {
             BackfillOrder::Policy => {}
-            BackfillOrder::Shortest => others.sort_by_key(|&i| (priority(i), length(i))),
-            BackfillOrder::Longest => others.sort_by_key(|&i| (priority(i), Reverse(length(i)))),
-            BackfillOrder::Narrowest => others.sort_by_key(|&i| (priority(i), width(i))),
-            BackfillOrder::Widest => others.sort_by_key(|&i| (priority(i), Reverse(width(i)))),
+            BackfillOrder::Shortest => others.sort_by_key(|&i| (priority(i), length(i), i)),
+            BackfillOrder::Longest => others.sort_by_key(|&i| (priority(i), Reverse(length(i)), i)),
+            BackfillOrder::Narrowest => others.sort_by_key(|&i| (priority(i), width(i), i)),
+            BackfillOrder::Widest => others.sort_by_key(|&i| (priority(i), Reverse(width(i)), i)),
         }
         for i in others {
             if !self.over_limit(i) {
