@@ -6,7 +6,18 @@ begin_in_release "$@"
 export PATH="$PATH:/usr/sbin:/sbin"
 work=$(mktemp -d)
 chmod 755 "$work"
-trap '"$root/scripts/slurm-down.sh" "$work/slurm" --purge; rm -rf "$work"' EXIT
+# What the controller wrote goes away with its folder; its last lines may say why a sentence does not hold.
+ends_with() {
+    local status=$?
+    if [ "$status" != 0 ] && [ -e "$work/slurm/log/slurmctld.log" ]; then
+        printf 'The last lines of slurmctld.log:\n'
+        grep -vE 'debug|sched/backfill' "$work/slurm/log/slurmctld.log" | tail -n 60 | cut -c 1-200
+    fi
+    "$root/scripts/slurm-down.sh" "$work/slurm" --purge
+    rm -rf "$work"
+    exit "$status"
+}
+trap ends_with EXIT
 # shellcheck source=tests/sentences.sh
 source "$root/tests/sentences.sh"
 

@@ -14,14 +14,18 @@ SLURM_NODES='n1 4 8000 0 none' SLURM_CONF_EXTRA='PrivateData=jobs' "$root/script
 eval "$(cat "$work/up")"
 cd "$work" || exit 1
 
-until_true 60 eval 'submit "$ann" -n1 -c4 -t 30 --wrap "sleep 1000" >first 2>/dev/null'
-first=$(cat first)
+# The others are submitted when the node is full: if this one's launch fails, Slurm runs it again after two minutes, and they in
+# the meantime. Then another takes its place.
+is_running() { [ "$(squeue -h -j "$first" -o %T)" = RUNNING ]; }
+fill_node() {
+    first=$(submit "$ann" -n1 -c4 -t 30 --wrap "sleep 1000" 2>/dev/null) || return 1
+    until_true 20 is_running || { scancel "$first"; return 1; }
+}
+holds "the node is full" until_true 120 fill_node
 waiting=$(submit "$ann" -n1 -c2 -t 10 --wrap true)
 others=$(submit "$bob" -n1 -c2 -t 10 --wrap true)
 held=$(submit "$ann" -H -n1 --wrap true)
 array=$(submit "$ann" -n1 -c4 -a 1-100%5 --wrap true)
-is_running() { [ "$(squeue -h -j "$first" -o %T)" = RUNNING ]; }
-until_true 60 is_running
 
 # Slurm's commands as they are, but each squeue leaves a line.
 mkdir bin
