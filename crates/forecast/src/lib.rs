@@ -70,5 +70,6 @@ pub use predict::{COVERAGE, Forecast, ORIGINS, Origin, QUANTILES};
 pub use replay::{HORIZON_S, Replay, Running, Waiting};
 pub use start_record::StartRecord;
 pub use why::{
-    Change, Explanation, HALF_LIFE_S, Holder, Obstacle, Standing, WhatIf, explain, peak_use, standing, what_if,
+    Change, Explanation, HALF_LIFE_S, Holder, Obstacle, Standing, WhatIf, explain, overtaken_by, peak_use, standing,
+    what_if,
 };

@@ -79,8 +79,6 @@ pub struct Explanation {
     pub blocked_by: Vec<(Obstacle, i64)>,
     /// Who held the first resource in that time; the shares add to 1. The largest first.
     pub holders: Vec<Holder>,
-    /// How many jobs that were submitted later started earlier.
-    pub overtaken_by: usize,
 }
 
 /// The most that was in use at once of each resource, in the smallest unit of the log.
@@ -109,10 +107,23 @@ pub fn explain(workload: &Workload, log: &Log, capacities: &[u128], jobs: &[usiz
         observer.skip_to(job);
         let (running, waiting) = (observer.running(), observer.waiting());
         let window = Window { workload, log, capacities, job, running, waiting };
-        let (holders, overtaken_by) = window.holders();
-        Explanation { job, blocked_by: window.blocked_by(), holders, overtaken_by }
+        Explanation { job, blocked_by: window.blocked_by(), holders: window.holders() }
     };
     jobs.iter().map(explain).collect()
+}
+
+/// Returns how many jobs started before one of these `jobs`, which are in ascending order, that was submitted earlier.
+pub fn overtaken_by(log: &Log, jobs: &[usize]) -> usize {
+    let mut asked = jobs.iter().copied().peekable();
+    let mut latest = i64::MIN;
+    let overtakes = |(index, job): &(usize, &Job)| {
+        let overtakes = job.start < latest;
+        if asked.next_if_eq(index).is_some() {
+            latest = latest.max(job.start);
+        }
+        overtakes
+    };
+    log.jobs().iter().enumerate().filter(overtakes).count()
 }
 
 /// The time in which a job waited, and the state in which it began.
@@ -190,14 +201,12 @@ impl Window<'_> {
         found
     }
 
-    /// Who ran in that time, and how many of those were submitted later.
-    fn holders(&self) -> (Vec<Holder>, usize) {
+    /// Who ran in that time.
+    fn holders(&self) -> Vec<Holder> {
         let (jobs, own) = (self.log.jobs(), self.own());
         let mut by_user: Vec<(usize, f64)> = vec![(0, 0.0); self.log.users()];
-        let mut overtaken_by = 0;
         for &index in self.running.iter().chain(self.started()) {
             let job = &jobs[index as usize];
-            overtaken_by += usize::from(index as usize > self.job);
             let together = job.end.min(own.start) - job.start.max(own.submit);
             if together > 0 {
                 let user = &mut by_user[job.user as usize];
@@ -209,7 +218,7 @@ impl Window<'_> {
             |(user, &(jobs, held)): (usize, &(usize, f64))| Holder { user: user as u32, jobs, share: held / sum };
         let mut holders: Vec<Holder> = by_user.iter().enumerate().filter(|(_, u)| u.0 > 0).map(holder).collect();
         holders.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.user.cmp(&b.user)));
-        (holders, overtaken_by)
+        holders
     }
 }
 

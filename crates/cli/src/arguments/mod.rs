@@ -119,8 +119,26 @@ pub(crate) fn parse(
     arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<Cli, clap::Error> {
     let mut command = with_policy_options(Cli::command(), registry);
-    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    let mut matches = command.try_get_matches_from_mut(arguments).map_err(|error| in_our_words(error, &command))?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// What the standard library says of a text that is not a number, and what an option says.
+const NOT_A_NUMBER: &[(&str, &str)] = &[
+    ("invalid digit found in string", "expected a whole number, 0 or more"),
+    ("cannot parse integer from empty string", "expected a whole number, 0 or more"),
+    ("number too large to fit in target type", "expected a smaller number"),
+    ("invalid float literal", "expected a number"),
+    ("cannot parse float from empty string", "expected a number"),
+];
+
+/// Returns an error of clap with what was expected, where it has only the standard library's words.
+fn in_our_words(error: clap::Error, command: &clap::Command) -> clap::Error {
+    let text = error.render().to_string();
+    let Some((theirs, ours)) = NOT_A_NUMBER.iter().find(|(theirs, _)| text.contains(theirs)) else { return error };
+    let text = text.replace(theirs, ours);
+    let text = text.trim_start_matches("error: ").split("\n\nFor more information").next().unwrap_or_default();
+    clap::Error::raw(error.kind(), text).with_cmd(command)
 }
 
 /// Turns `evenhand VERB … --policy help …` into `evenhand policies`, whatever else the verb requires.

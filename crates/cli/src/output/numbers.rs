@@ -36,7 +36,8 @@ pub(crate) fn rounded(value: f64) -> String {
 /// Formats a share as a percentage with one decimal, unless that is 0: `66.7 %`, `100 %`.
 pub(crate) fn percent(share: f64) -> String {
     let text = format!("{:.1}", 100.0 * share);
-    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+    let text = if text == "-0.0" { "0.0" } else { &text };
+    format!("{} %", text.strip_suffix(".0").unwrap_or(text))
 }
 
 #[cfg(test)]
@@ -64,5 +65,6 @@ mod tests {
     #[test]
     fn percentages_have_a_decimal_unless_it_is_0() {
         assert_eq!((percent(2.0 / 3.0).as_str(), percent(1.0).as_str()), ("66.7 %", "100 %"));
+        assert_eq!((percent(-0.0).as_str(), percent(-1e-9).as_str(), percent(-0.01).as_str()), ("0 %", "0 %", "-1 %"));
     }
 }

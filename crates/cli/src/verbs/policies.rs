@@ -45,12 +45,14 @@ impl PolicyRecord {
     /// Formats the policy's section as TOML: a comment for each key, with its default.
     fn section(&self) -> String {
         let setting = |s: &SettingRecord| {
-            format!("# {} = …\n#     {}\n#     {}; default: {}\n", s.key, s.help, s.value, s.default)
+            let lines = format!("# {} = …\n#     {}\n#     {}; default: {}", s.key, s.help, s.value, s.default);
+            fold_lines(&lines, COLUMNS, "#     ") + "\n"
         };
         let settings: String = self.settings.iter().map(setting).collect();
         let settings = if settings.is_empty() { "# no settings\n".to_string() } else { settings };
         let decay = if self.needs_decay { "; forgets by --half-life or --delta" } else { "" };
-        format!("# {}{decay}\n[{}]\n{settings}", self.summary, self.name)
+        let summary = fold_lines(&format!("# {}{decay}", self.summary), COLUMNS, "# ");
+        format!("{summary}\n[{}]\n{settings}", self.name)
     }
 }
 
@@ -65,7 +67,7 @@ pub(crate) fn run(args: &PoliciesArgs, registry: &Registry, console: &Console) -
     }
     if !args.names.is_empty() {
         let sections: Vec<String> = records.iter().map(PolicyRecord::section).collect();
-        return console.result(sections.join("\n").trim_end());
+        return console.document(sections.join("\n").trim_end());
     }
     console.result(&listing(&records))
 }

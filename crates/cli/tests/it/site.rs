@@ -468,6 +468,26 @@ fn files_of_an_earlier_import_are_not_followed_after_the_next_one() {
     }
     let again = folder.run(&[&second[..], &["--format", "json"]].concat()).assert_succeeds().json();
     assert_eq!(again["moved_aside"], serde_json::json!([]));
+    // What no import wrote is not replaced, nor moved: neither what is in the way nor what a study follows.
+    folder.write("lab/accounts.toml", "own = 1\n");
+    folder.write("lab/policy-settings.toml.old", "own = 2\n");
+    let output = folder.run(&second).assert_succeeds();
+    assert!(
+        output.stderr.contains("lab/accounts.toml: no import wrote it, so it stays; a study on this folder follows it")
+    );
+    folder.run(&first).assert_fails(2, &["lab/accounts.toml: found a file that evenhand did not write"]);
+    std::fs::remove_file(folder.path("lab/accounts.toml")).unwrap();
+    folder.run(&first).assert_succeeds();
+    folder.run(&second).assert_succeeds();
+    assert_eq!(folder.read("lab/policy-settings.toml.old"), "own = 2\n");
+    assert!(folder.path("lab/policy-settings.toml.old2").exists());
+    let cluster = folder.read("lab/cluster.toml").split_once('\n').unwrap().1.to_string();
+    folder.write("lab/cluster.toml", &cluster);
+    folder
+        .run(&second)
+        .assert_fails(2, &["lab/cluster.toml: found a file that evenhand did not write", "name another folder"]);
+    assert_eq!(folder.read("lab/cluster.toml"), cluster);
+    std::fs::remove_file(folder.path("lab/cluster.toml")).unwrap();
     // A slurm.conf that no import wrote may be the site's own.
     folder.write("lab/slurm.conf", CONF);
     let output = folder.run(&second).assert_succeeds();

@@ -373,6 +373,11 @@ fn options_that_contradict_each_other_are_refused_before_the_log_is_read() {
 fn what_happened_is_listed_and_completed_beside_the_policies() {
     let folder = TestFolder::new();
     assert!(folder.run(&["study", "--policy", "help"]).assert_succeeds().stdout.contains("\nlogged "));
+    let sections = folder.run(&["policies", "multifactor", "sdrf"]).assert_succeeds().stdout;
+    for line in sections.lines() {
+        assert!(line.is_empty() || line.starts_with("# ") || line.starts_with('['), "{line}");
+        assert!(line.chars().count() <= 100, "{line}");
+    }
     folder.run(&["policies", "fiffo"]).assert_fails(2, &["NAME: found \"fiffo\""]);
     assert!(folder.run(&["completions", "fish"]).assert_succeeds().stdout.contains("logged"));
 }

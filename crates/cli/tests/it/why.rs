@@ -48,6 +48,7 @@ fn a_user_is_explained_by_all_jobs_together() {
     let found = folder.run(&["why", "--log", "log.swf", "user:2", "--format", "json"]).assert_succeeds().json();
     assert_eq!((&found["job"], &found["jobs"], &found["waited_s"]), (&serde_json::Value::Null, &2.into(), &30.into()));
     assert_eq!(found["what_if_job"], 14);
+    assert_eq!(found["overtaken_by"], 0);
     let seconds: i64 = found["blocked_by"].as_array().unwrap().iter().map(|b| b["s"].as_i64().unwrap()).sum();
     assert_eq!(seconds, 30);
     let text = folder.run(&["why", "--log", "log.swf", "user:2", "--from", "10"]).assert_succeeds().stdout;
@@ -58,6 +59,9 @@ fn a_user_is_explained_by_all_jobs_together() {
 fn unknown_jobs_users_and_periods_are_reported() {
     let folder = TestFolder::with("log.swf", LOG);
     let run = |arguments: &[&str]| folder.run(&[&["why", "--log", "log.swf"], arguments].concat());
+    run(&["13", "--from", "10"])
+        .assert_fails(2, &["--from: found it with one job, expected it with all jobs of a user"]);
+    run(&["user:2", "--seed", "x"]).assert_fails(2, &["for '--seed <NUMBER>': expected a whole number"]);
     run(&["99"]).assert_fails(2, &["log.swf: found no job 99 that started", "whose first is 11"]);
     run(&["all"]).assert_fails(2, &["WHO: found \"all\"", "user:NAME"]);
     run(&["user:7"]).assert_fails(2, &["WHO: log.swf: no user of this name in the log: \"7\""]);

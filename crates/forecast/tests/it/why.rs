@@ -1,6 +1,6 @@
 //! Why jobs waited: the parts add up, and a simulated change starts the job when the simulator does.
 
-use evenhand_forecast::{Change, Log, Obstacle, explain, peak_use, standing, what_if};
+use evenhand_forecast::{Change, Log, Obstacle, explain, overtaken_by, peak_use, standing, what_if};
 use proptest::prelude::*;
 
 use crate::generated_log::{JobSpec, log_of, simulated_starts};
@@ -56,8 +56,13 @@ proptest! {
             prop_assert!(why.blocked_by.iter().all(|b| b.0 != Obstacle::NotInLog), "{:?}", why);
             let shares: f64 = why.holders.iter().map(|h| h.share).sum();
             prop_assert!(wait == 0 && why.holders.is_empty() || (shares - 1.0).abs() < 1e-9, "{:?}", why);
+            let later = log.jobs()[why.job + 1..].iter().filter(|job| job.start < log.jobs()[why.job].start);
+            prop_assert_eq!(overtaken_by(&log, &[why.job]), later.count());
             prop_assert!(why.holders.iter().map(|h| h.jobs).sum::<usize>() >= why.holders.len());
         }
+        let of_user: Vec<usize> = (0..log.jobs().len()).filter(|job| log.jobs()[*job].user == 0).collect();
+        let overtook = |later: &usize| of_user.iter().any(|job| job < later && log.jobs()[*later].start < log.jobs()[*job].start);
+        prop_assert_eq!(overtaken_by(&log, &of_user), (0..log.jobs().len()).filter(overtook).count());
         prop_assert!(peak_use(&workload, &log)[0] <= u128::from(CAPACITY));
     }
 }
@@ -73,7 +78,7 @@ fn a_worked_example() {
     let log = Log::of(&workload).unwrap();
     let why = &explain(&workload, &log, &[8], &[2])[0];
     assert_eq!(why.blocked_by, [(Obstacle::Resources(vec![0]), 90)]);
-    assert_eq!(why.overtaken_by, 1);
+    assert_eq!([0, 1, 2, 3].map(|job| overtaken_by(&log, &[job])), [0, 0, 1, 0]);
     let held: Vec<(u32, usize, f64)> = why.holders.iter().map(|h| (h.user, h.jobs, h.share)).collect();
     // 6 x 90, and 2 x 40 + 2 x 50.
     assert_eq!(held, [(0, 1, 540.0 / 720.0), (1, 2, 180.0 / 720.0)]);

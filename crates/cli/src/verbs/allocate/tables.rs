@@ -2,6 +2,7 @@
 
 use evenhand_mechanisms::Mechanism;
 use evenhand_mechanisms::problem_files::ProblemFile;
+use evenhand_model::counted;
 
 use super::record::{AllocationRecord, ResourceRecord};
 use crate::output::bars::bar;
@@ -66,10 +67,10 @@ fn users(file: &ProblemFile, record: &AllocationRecord) -> String {
     }
     let mut text = table.render();
     if let more @ 1.. = record.users.len().saturating_sub(MAX_USERS) {
-        text.push_str(&format!("\n… and {more} more users (--format json has all)"));
+        text.push_str(&format!("\n… and {} (--format json has all)", counted(more, "more user", "more users")));
     }
     if let more @ 1.. = file.resources.len() - columns {
-        text.push_str(&format!("\n… and {more} more resources (--format json has all)"));
+        text.push_str(&format!("\n… and {} (--format json has all)", counted(more, "more resource", "more resources")));
     }
     text
 }

@@ -3,7 +3,7 @@
 mod closures;
 mod output_folder;
 
-pub(crate) use output_folder::check as check_output_folder;
+pub(crate) use output_folder::{check as check_output_folder, imported_text};
 
 use std::path::{Path, PathBuf};
 
@@ -29,10 +29,10 @@ use crate::verbs::slurm::{cluster_options, user_shares};
 use crate::verbs::study::SLURM_CONF;
 
 /// The machines in the folder.
-const CLUSTER: &str = "cluster.toml";
+pub(crate) const CLUSTER: &str = "cluster.toml";
 
 /// The users' accounts in the folder.
-const ACCOUNTS: &str = "accounts.toml";
+pub(crate) const ACCOUNTS: &str = "accounts.toml";
 
 /// The settings of the site's own priority in the folder.
 const POLICY_SETTINGS: &str = "policy-settings.toml";
@@ -115,8 +115,9 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     closures::read(args, &mut described.cluster, console)?;
     let settings = policy_settings(&site, &described.cluster, console)?;
     let text_files = files_of_site(args, &site, &described.cluster, settings);
-    let writes_conf = site.conf.is_some();
-    check_output_folder(&args.output, &inputs(args, site.conf.as_ref()), writes_conf)?;
+    let inputs = inputs(args, site.conf.as_ref());
+    let names = text_files.iter().filter_map(|(path, _)| path.file_name()?.to_str());
+    check_output_folder(&args.output, &names.collect::<Vec<_>>(), &inputs)?;
     make_folder(&args.output)?;
     write_files(&text_files)?;
     let written: Vec<PathBuf> = text_files.into_iter().map(|(path, _)| path).collect();
@@ -184,13 +185,13 @@ fn files_of_site(
     settings: Option<String>,
 ) -> Vec<(PathBuf, String)> {
     let file = |name: &str| args.output.join(name);
-    let mut files = vec![(file(CLUSTER), cluster_text(cluster))];
+    let mut files = vec![(file(CLUSTER), imported_text(&cluster_text(cluster)))];
     if let Some(accounts) = site.accounts.as_ref().filter(|a| !a.associations.is_empty()) {
         let users = user_shares(accounts, |_, _| true);
         let text = accounts_text(&accounts.accounts(), &accounts.members(), &users, &accounts.priorities());
-        files.push((file(ACCOUNTS), text));
+        files.push((file(ACCOUNTS), imported_text(&text)));
     }
-    files.extend(settings.map(|text| (file(POLICY_SETTINGS), text)));
+    files.extend(settings.map(|text| (file(POLICY_SETTINGS), imported_text(&text))));
     if let Some(conf) = &site.conf {
         files.push((file(SLURM_CONF), simulated_settings_text(&conf.configuration, &site.partitions)));
     }

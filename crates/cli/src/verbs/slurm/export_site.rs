@@ -11,7 +11,7 @@ use evenhand_slurm::{
 };
 use evenhand_study::{UserShares, accounts_text, cluster_text};
 
-use super::super::site::{check_output_folder, line};
+use super::super::site::{ACCOUNTS, CLUSTER, check_output_folder, imported_text, line};
 use super::{parse_time, read_failure};
 use crate::arguments::{Common, MachineArgs, PastArgs};
 use crate::failure::Failure;
@@ -46,7 +46,7 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     if to.unwrap_or(now) <= from {
         return Err(Failure::Input("--to: expected a later time than that of --from".into()));
     }
-    check_output_folder(&args.site, &[], true)?;
+    check_output_folder(&args.site, &[CLUSTER, SLURM_CONF], &[])?;
     let slurm = LocalCommands::default();
     let configuration = Configuration::read(&slurm).map_err(read_failure)?;
     let nodes = Nodes::read(&slurm).map_err(read_failure)?.nodes;
@@ -86,16 +86,19 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
         console.note(&format!("Found, and not followed by a simulation: {}", line(one).trim_start()));
     }
     let _lock = lock_folder(&args.site)?;
+    if accounts.is_some() {
+        check_output_folder(&args.site, &[ACCOUNTS], &[])?;
+    }
     let file = |name: &str| args.site.join(name);
     let site = SiteFiles {
         workload: file("workload.parquet"),
-        cluster: file("cluster.toml"),
+        cluster: file(CLUSTER),
         accounts: None,
         slurm_conf: file(SLURM_CONF),
         backfills: configuration.backfills(),
     };
     store_workload(&site.workload, &imported.workload)?;
-    write_file(&site.cluster, &cluster_text(&described.cluster))?;
+    write_file(&site.cluster, &imported_text(&cluster_text(&described.cluster)))?;
     write_file(&site.slurm_conf, &simulated_settings_text(&configuration, &partitions))?;
     let accounts = accounts.map(|accounts| write_accounts(&accounts, &imported.workload, &args.site)).transpose()?;
     Ok(SiteFiles { accounts, ..site })
@@ -177,8 +180,9 @@ fn write_accounts(accounts: &Accounts, workload: &Workload, folder: &Path) -> Re
         associations.extend(account.map(|account| (workload.users()[user.index()].as_str(), account.as_str())));
     }
     let users = user_shares(accounts, |user, account| associations.contains(&(user, account)));
-    let path = folder.join("accounts.toml");
-    write_file(&path, &accounts_text(&accounts.accounts(), &accounts.members(), &users, &accounts.priorities()))?;
+    let path = folder.join(ACCOUNTS);
+    let text = accounts_text(&accounts.accounts(), &accounts.members(), &users, &accounts.priorities());
+    write_file(&path, &imported_text(&text))?;
     Ok(path)
 }
 

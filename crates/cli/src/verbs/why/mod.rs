@@ -3,7 +3,9 @@
 mod text;
 
 use evenhand_documents::did_you_mean;
-use evenhand_forecast::{Change, Explanation, HALF_LIFE_S, Obstacle, Standing, WhatIf, explain, standing, what_if};
+use evenhand_forecast::{
+    Change, Explanation, HALF_LIFE_S, Obstacle, Standing, WhatIf, explain, overtaken_by, standing, what_if,
+};
 use evenhand_model::duration_text::wall_time;
 use serde::Serialize;
 
@@ -91,6 +93,14 @@ struct Asked {
 impl Asked {
     fn find(args: &WhyArgs, site: &SiteLog, console: &Console) -> Result<Asked, Failure> {
         let Some(name) = args.who.strip_prefix("user:") else {
+            for (option, given) in [("--from", &args.from), ("--to", &args.to)] {
+                if given.is_some() {
+                    let problem = format!(
+                        "{option}: found it with one job, expected it with all jobs of a user (user:NAME); leave it out"
+                    );
+                    return Err(Failure::Input(problem));
+                }
+            }
             let job = site.job(&args.who, console).map_err(|error| {
                 match args.who.contains(|c: char| c.is_ascii_digit()) {
                     true => error,
@@ -146,7 +156,7 @@ fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> Result<WhyRecord, Fa
         start_s: asked.jobs.iter().map(|&job| jobs[job].start).max().unwrap_or(0),
         blocked_by: blocked_by(&explanations, site),
         before: before(&explanations, site),
-        overtaken_by: explanations.iter().map(|e| e.overtaken_by).sum(),
+        overtaken_by: overtaken_by(&site.log, &asked.jobs),
         standing: StandingRecord::of(standing),
         what_if_job: asked.of_user.then(|| site.id(longest).number),
         what_if_job_id: asked.of_user.then(|| site.id(longest).to_string()),

@@ -49,7 +49,7 @@ pub(super) fn description_table(d: &Description, in_seconds: bool) -> String {
         let (apart, variation) = (time(gaps.mean_s), four_digits(gaps.variation));
         lines.push(format!("{title}: {apart} apart on average, coefficient of variation {variation}"));
     }
-    lines.push(format!("{} bursts, {single} of them of one task", d.bursts.bursts));
+    lines.push(format!("{}, {single} of them of one task", counted(d.bursts.bursts, "burst", "bursts")));
 
     lines.extend([String::new(), "Most common demands".to_string()]);
     for vector in &d.common_vectors {
