@@ -117,7 +117,8 @@ impl CommandLine {
         let registry = match self.registry {
             Ok(registry) => registry,
             Err(error) => {
-                let cli = arguments::parse(&Registry::built_in(), arguments).unwrap_or_else(|error| error.exit());
+                let cli = arguments::parse(&Registry::built_in(), arguments)
+                    .unwrap_or_else(|error| arguments::with_expected(error).exit());
                 Console::new(&cli.common, &[]).error(&format!("error: {error}"));
                 return ExitCode::from(Failure::input(error).status());
             }
@@ -125,7 +126,8 @@ impl CommandLine {
         let arguments = arguments::list_policies_on_request(arguments);
         // clap exits with status 2 itself if the command line is invalid.
         let arguments: Vec<OsString> = arguments.into_iter().collect();
-        let mut cli = arguments::parse(&registry, &arguments).unwrap_or_else(|error| error.exit());
+        let mut cli =
+            arguments::parse(&registry, &arguments).unwrap_or_else(|error| arguments::with_expected(error).exit());
         let console = Console::new(&cli.common, &arguments);
         limit_threads(&mut cli, &console);
         if let Err(failure) = start_threads(&cli) {
@@ -147,7 +149,9 @@ impl CommandLine {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         let mut cli = match arguments::parse(&registry, &arguments) {
             Ok(cli) => cli,
-            Err(error) if error.use_stderr() => return refused(2, error.render().to_string().trim_end().to_string()),
+            Err(error) if error.use_stderr() => {
+                return refused(2, arguments::with_expected(error).render().to_string().trim_end().to_string());
+            }
             Err(help) => return Captured { output: help.render().to_string().into_bytes(), ..Captured::default() },
         };
         let console = Console::hosted(&cli.common, &arguments, host);

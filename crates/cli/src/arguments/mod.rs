@@ -119,7 +119,7 @@ pub(crate) fn parse(
     arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<Cli, clap::Error> {
     let mut command = with_policy_options(Cli::command(), registry);
-    let mut matches = command.try_get_matches_from_mut(arguments).map_err(|error| in_our_words(error, &command))?;
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
@@ -132,13 +132,11 @@ const NOT_A_NUMBER: &[(&str, &str)] = &[
     ("cannot parse float from empty string", "expected a number"),
 ];
 
-/// Returns an error of clap with what was expected, where it has only the standard library's words.
-fn in_our_words(error: clap::Error, command: &clap::Command) -> clap::Error {
+/// Returns an error of clap, of which only the text matters, with what was expected where it has the standard library's words.
+pub(crate) fn with_expected(error: clap::Error) -> clap::Error {
     let text = error.render().to_string();
     let Some((theirs, ours)) = NOT_A_NUMBER.iter().find(|(theirs, _)| text.contains(theirs)) else { return error };
-    let text = text.replace(theirs, ours);
-    let text = text.trim_start_matches("error: ").split("\n\nFor more information").next().unwrap_or_default();
-    clap::Error::raw(error.kind(), text).with_cmd(command)
+    clap::Error::raw(error.kind(), text.replace(theirs, ours).trim_start_matches("error: "))
 }
 
 /// Turns `evenhand VERB … --policy help …` into `evenhand policies`, whatever else the verb requires.

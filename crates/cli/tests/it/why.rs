@@ -61,7 +61,7 @@ fn unknown_jobs_users_and_periods_are_reported() {
     let run = |arguments: &[&str]| folder.run(&[&["why", "--log", "log.swf"], arguments].concat());
     run(&["13", "--from", "10"])
         .assert_fails(2, &["--from: found it with one job, expected it with all jobs of a user"]);
-    run(&["user:2", "--seed", "x"]).assert_fails(2, &["for '--seed <NUMBER>': expected a whole number"]);
+    run(&["user:2", "--seed", "x"]).assert_fails(2, &["for '--seed <SEED>': expected a whole number"]);
     run(&["99"]).assert_fails(2, &["log.swf: found no job 99 that started", "whose first is 11"]);
     run(&["all"]).assert_fails(2, &["WHO: found \"all\"", "user:NAME"]);
     run(&["user:7"]).assert_fails(2, &["WHO: log.swf: no user of this name in the log: \"7\""]);

@@ -118,7 +118,7 @@ fn check_command(
         let mentioned = [InvalidValue, InvalidSubcommand, InvalidArg, PriorArg]
             .map(|kind| problem.get(kind).map(first_word).unwrap_or_default());
         let mentioned: Vec<&str> = mentioned.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
-        Failure::document(error(&mentioned, &sentence(&problem)))
+        Failure::document(error(&mentioned, &sentence(&arguments::with_expected(problem))))
     })?;
     check_values(&cli, registry).map_err(|failure| {
         let problem = match &failure {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use evenhand_model::files::is_same_file;
 use evenhand_slurm::SIMULATED_SETTINGS;
 
-use super::{ACCOUNTS, POLICY_SETTINGS};
+use super::{ACCOUNTS, CLUSTER, POLICY_SETTINGS};
 use crate::failure::Failure;
 use crate::output::console::Console;
 use crate::verbs::study::SLURM_CONF;
@@ -18,9 +18,10 @@ pub(crate) fn imported_text(text: &str) -> String {
     format!("{IMPORTED}\n{text}")
 }
 
-/// Checks that the files of a site with these names replace none of their `inputs`, and nothing that evenhand did not write.
+/// Checks that the files of a site replace none of their `inputs`, and that those with these `names` replace nothing that
+/// evenhand did not write.
 pub(crate) fn check(folder: &Path, names: &[&str], inputs: &[&Path]) -> Result<(), Failure> {
-    for name in names {
+    for name in [CLUSTER, ACCOUNTS, POLICY_SETTINGS, SLURM_CONF] {
         let output = folder.join(name);
         if let Some(input) = inputs.iter().find(|input| is_same_file(input, &output)) {
             return Err(Failure::Input(format!(
@@ -29,7 +30,7 @@ pub(crate) fn check(folder: &Path, names: &[&str], inputs: &[&Path]) -> Result<(
                 input.display()
             )));
         }
-        if output.is_file() && !is_imported(&output) {
+        if names.contains(&name) && output.is_file() && !is_imported(&output) {
             return Err(Failure::Input(format!(
                 "{}: found a file that evenhand did not write, which the output would replace; name another folder, or move the \
                  file",
