@@ -77,6 +77,11 @@ impl Policy for DrawnTies {
         self.policy.depends_on_job_details()
     }
 
+    /// The draw is noise: which of a user's jobs draws makes no difference, so that a scheduler need not show all of them.
+    fn key_depends_on_job(&self) -> bool {
+        self.policy.key_depends_on_job()
+    }
+
     fn order_events(&self) -> u64 {
         self.policy.order_events()
     }
