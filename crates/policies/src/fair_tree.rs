@@ -225,11 +225,11 @@ impl Policy for FairTree {
         first.min_by(|a, b| self.tree.ties.compare(*a, *b))
     }
 
-    /// The key is 1 - the Fair Tree factor (rank over the number of users).
     fn key_depends_on_job(&self) -> bool {
         false
     }
 
+    /// The key is 1 - the Fair Tree factor (rank over the number of users).
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.at(now);
         let ranks = self.ranks();

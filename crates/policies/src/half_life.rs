@@ -181,11 +181,11 @@ impl Policy for ClassicFairshare {
         first
     }
 
-    /// The key is U_E / S with usage as a fraction of total usage; the factor is 2^-key.
     fn key_depends_on_job(&self) -> bool {
         false
     }
 
+    /// The key is U_E / S with usage as a fraction of total usage; the factor is 2^-key.
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.ratios_at(now);
         Standing { shares: self.tree.holdings.shares(user), commitments: Vec::new(), key: self.ratio(user) }

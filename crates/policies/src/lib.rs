@@ -145,7 +145,7 @@ pub trait Policy: Send {
     }
 
     /// Returns whether a user's later job may come before others that the user's earlier job came after: whether the key
-    /// is of the first pending job (its demand, its queue, a draw of its own) rather than of its user and its place in the log.
+    /// is of the first pending job (its demand, its queue) rather than of its user and its place in the log.
     ///
     /// Where it is not, a scheduler that backfills need not show the jobs that cannot start now.
     fn key_depends_on_job(&self) -> bool {

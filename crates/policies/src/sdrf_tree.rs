@@ -253,11 +253,11 @@ impl Policy for SdrfTree {
         self.choice(&self.children[0]).map(|u| UserId(u as u32))
     }
 
-    /// The key is the user's own, among its siblings.
     fn key_depends_on_job(&self) -> bool {
         false
     }
 
+    /// The key is the user's own, among its siblings.
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.advance(now);
         let kept = self.decay.over(now - self.since[user.index()]);

@@ -8,6 +8,14 @@ use super::pending_jobs::{Entry, NO_ROW};
 use super::placement::Placement;
 use crate::SimulationError;
 
+/// A user's turns in a pass.
+struct Turn {
+    /// The user's next job that could start.
+    candidate: Entry,
+    /// The row of the job that the policy is shown: the candidate's or an earlier one; [`NO_ROW`]: none is left.
+    shown: u32,
+}
+
 impl Engine<'_> {
     /// Lets jobs behind the head start where that does not delay it.
     pub(super) fn backfill(
@@ -214,7 +222,7 @@ impl Engine<'_> {
         }
         candidates.sort_unstable_by_key(|candidate| candidate.row);
         candidates.iter().zip(0..).for_each(|(candidate, place)| self.place[candidate.user as usize] = place);
-        let started = self.backfill_candidates(now, head, &mut candidates, reserved, policy);
+        let started = self.backfill_candidates(now, head, &candidates, reserved, policy);
         candidates.iter().for_each(|c| self.place[c.user as usize] = NO_ROW);
         started
     }
@@ -223,7 +231,7 @@ impl Engine<'_> {
         &mut self,
         now: Time,
         head: u32,
-        candidates: &mut [Entry],
+        candidates: &[Entry],
         reserved: &mut bool,
         policy: &mut dyn Policy,
     ) -> Result<bool, SimulationError> {
@@ -252,30 +260,28 @@ impl Engine<'_> {
         }
         // A pass covers several classes.
         touched.iter().for_each(|&user| self.notified_in_pass[user as usize] = 0);
-        let mut shown: Vec<u32> = Vec::with_capacity(candidates.len());
-        for entry in candidates.iter() {
-            let first = self.pending.first(entry.class, entry.user).unwrap_or(entry.row);
-            let first = self.job_to_show(first, *entry, head, policy);
-            policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(first)));
-            shown.push(first);
+        let mut turns: Vec<Turn> = candidates.iter().map(|&candidate| Turn { candidate, shown: NO_ROW }).collect();
+        for turn in &mut turns {
+            let candidate = turn.candidate;
+            let first = self.pending.first(candidate.class, candidate.user).unwrap_or(candidate.row);
+            self.take_turn(turn, Some(candidate), first, head, policy);
         }
-        let (mut started, mut may_be_over) = (false, false);
+        let mut started = false;
         while let Some(user) = policy.next(now) {
             self.progress.check()?;
             self.decisions += 1;
-            let at = self.place[user.index()] as usize;
-            let Some((&entry, &named)) = candidates.get(at).zip(shown.get(at)) else { break };
-            let mut next = Some(entry);
-            if named == entry.row {
-                if self.could_start(now, head, entry, reserved) && self.start_beside_reservation(now, entry, policy)? {
-                    started = true;
-                    may_be_over = self.jobs.limits.is_any() && policy.key_depends_on_job();
-                }
-                next = self.next_candidate(now, head, entry, reserved);
+            let Some(turn) = turns.get_mut(self.place[user.index()] as usize) else { break };
+            let Turn { candidate, shown } = *turn;
+            let (mut next, mut starts) = (Some(candidate), false);
+            if shown == candidate.row {
+                starts = self.could_start(now, head, candidate, reserved)
+                    && self.start_beside_reservation(now, candidate, policy)?;
+                next = self.next_candidate(now, head, candidate, reserved);
             }
-            self.show_candidate(candidates, &mut shown, at, next, head, policy);
-            if std::mem::take(&mut may_be_over) {
-                self.pass_over_limits(now, head, candidates, &mut shown, reserved, policy);
+            started |= starts;
+            self.take_turn(turn, next, shown.saturating_add(1), head, policy);
+            if starts && self.hides_held_back(policy) {
+                self.pass_over_limits(now, head, &mut turns, reserved, policy);
             }
         }
         for user in touched {
@@ -299,45 +305,32 @@ impl Engine<'_> {
         &mut self,
         now: Time,
         head: u32,
-        candidates: &mut [Entry],
-        shown: &mut [u32],
+        turns: &mut [Turn],
         reserved: &mut bool,
         policy: &mut dyn Policy,
     ) {
-        for at in 0..candidates.len() {
-            let (candidate, first) = (candidates[at], shown[at]);
-            if first == NO_ROW {
-                continue;
-            }
+        for turn in turns.iter_mut().filter(|turn| turn.shown != NO_ROW) {
+            let Turn { candidate, shown } = *turn;
             let next = match self.limits.is_over(candidate.row) {
                 true => self.next_candidate(now, head, candidate, reserved),
                 false => Some(candidate),
             };
-            if next.is_none() || self.limits.is_over(first) {
-                self.show_candidate(candidates, shown, at, next, head, policy);
+            if next.is_none() || self.limits.is_over(shown) {
+                self.take_turn(turn, next, shown.saturating_add(1), head, policy);
             } else if let Some(next) = next {
-                candidates[at] = next;
+                turn.candidate = next;
             }
         }
     }
 
-    /// Shows the policy the user's job after the one that was shown; `next` is the first from there on that could start.
-    fn show_candidate(
-        &self,
-        candidates: &mut [Entry],
-        shown: &mut [u32],
-        at: usize,
-        next: Option<Entry>,
-        head: u32,
-        policy: &mut dyn Policy,
-    ) {
-        let user = UserId(candidates[at].user);
-        let Some(next) = next else {
-            shown[at] = NO_ROW;
+    /// Shows the policy the user's first job from row `from` on; `next` is the first of these that could start.
+    fn take_turn(&self, turn: &mut Turn, next: Option<Entry>, from: u32, head: u32, policy: &mut dyn Policy) {
+        let user = UserId(turn.candidate.user);
+        let Some(candidate) = next else {
+            turn.shown = NO_ROW;
             return policy.set_first_pending(user, None);
         };
-        candidates[at] = next;
-        shown[at] = self.job_to_show(shown[at].saturating_add(1), next, head, policy);
-        policy.set_first_pending(user, Some(&self.pending_job(shown[at])));
+        *turn = Turn { candidate, shown: self.job_to_show(from, candidate, head, policy) };
+        policy.set_first_pending(user, Some(&self.pending_job(turn.shown)));
     }
 }

@@ -392,10 +392,16 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
+    /// Whether the policy must not be shown jobs that a limit holds back: if its key depends on the job, such a job's would stand for
+    /// its user.
+    pub(super) fn hides_held_back(&self, policy: &dyn Policy) -> bool {
+        self.jobs.limits.is_any() && policy.key_depends_on_job()
+    }
+
     /// Shows a policy whose key depends on the job each user's first job that no limit holds back; other policies are shown
     /// another only once they name a user whose first is held back. Users in `without_capacity` are set aside.
     fn show_within_limits(&mut self, without_capacity: &[u32], policy: &mut dyn Policy) {
-        if !policy.key_depends_on_job() || !self.jobs.limits.is_any() {
+        if !self.hides_held_back(policy) {
             return;
         }
         for user in self.pending.users_by_first(self.class) {

@@ -244,7 +244,7 @@ impl Engine<'_> {
 
     /// Takes jobs that are held back out of the turns of a policy whose key depends on the job.
     fn show_within_limits_of_plan(&mut self, users: &[u32], class: u8, policy: &mut dyn Policy) {
-        if !policy.key_depends_on_job() || !self.jobs.limits.is_any() {
+        if !self.hides_held_back(policy) {
             return;
         }
         for &user in users {
