@@ -26,16 +26,7 @@ use crate::failure::Failure;
 use crate::output::console::Console;
 use crate::output::write_files::{make_folder, write_files};
 use crate::verbs::slurm::{cluster_options, user_shares};
-use crate::verbs::study::SLURM_CONF;
-
-/// The machines in the folder.
-pub(crate) const CLUSTER: &str = "cluster.toml";
-
-/// The users' accounts in the folder.
-pub(crate) const ACCOUNTS: &str = "accounts.toml";
-
-/// The settings of the site's own priority in the folder.
-const POLICY_SETTINGS: &str = "policy-settings.toml";
+use crate::verbs::study::site_folder::{ACCOUNTS, CLUSTER, POLICY_SETTINGS, SLURM_CONF};
 
 /// The commands whose texts list nodes and partitions.
 const NODES: &str = "scontrol -o show node";

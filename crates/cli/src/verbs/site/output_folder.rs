@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use evenhand_model::files::is_same_file;
 use evenhand_slurm::SIMULATED_SETTINGS;
 
-use super::{ACCOUNTS, CLUSTER, POLICY_SETTINGS};
 use crate::failure::Failure;
 use crate::output::console::Console;
-use crate::verbs::study::SLURM_CONF;
+use crate::verbs::study::site_folder::{ACCOUNTS, CLUSTER, POLICY_SETTINGS, SLURM_CONF};
 
 /// The first line of each file of TOML that an import writes.
 const IMPORTED: &str = "# Written by evenhand from what Slurm says of its site; the next import replaces this file.";

@@ -11,14 +11,14 @@ use evenhand_slurm::{
 };
 use evenhand_study::{UserShares, accounts_text, cluster_text};
 
-use super::super::site::{ACCOUNTS, CLUSTER, check_output_folder, imported_text, line};
+use super::super::site::{check_output_folder, imported_text, line};
 use super::{parse_time, read_failure};
 use crate::arguments::{Common, MachineArgs, PastArgs};
 use crate::failure::Failure;
 use crate::inputs::workloads::store_workload;
 use crate::output::console::Console;
 use crate::output::write_files::{lock_folder, write_file};
-use crate::verbs::study::SLURM_CONF;
+use crate::verbs::study::site_folder::{ACCOUNTS, CLUSTER, SLURM_CONF};
 
 /// Files that describe a site.
 pub(super) struct SiteFiles {

@@ -8,6 +8,7 @@ use super::export_site::{SiteFiles, export_site};
 use crate::arguments::{self, Cli, Common, PastArgs, Verb};
 use crate::failure::{Failure, Outcome};
 use crate::output::console::Console;
+use crate::verbs::study::site_folder::{CLUSTER, SLURM_CONF};
 use crate::verbs::{audit, study};
 
 pub(super) fn study(
@@ -66,9 +67,9 @@ fn run(
     // Reading months of history takes long, so the verb's own options are checked first.
     let not_exported = SiteFiles {
         workload: "workload.parquet".into(),
-        cluster: "cluster.toml".into(),
+        cluster: CLUSTER.into(),
         accounts: None,
-        slurm_conf: "slurm.conf".into(),
+        slurm_conf: SLURM_CONF.into(),
         backfills: false,
     };
     let command = |site: &SiteFiles| {

@@ -5,7 +5,7 @@ mod machine_lines;
 mod noise_table;
 mod nuwt_table;
 mod question;
-mod site_folder;
+pub(crate) mod site_folder;
 #[cfg(feature = "slurm")]
 mod slurm_settings;
 mod trust_lines;
@@ -46,10 +46,6 @@ use site_folder::with_site_folder;
 const DEFAULT_TASKS: u64 = 200_000;
 const DEFAULT_USERS: u32 = 100;
 const DEFAULT_DAYS: f64 = 29.0;
-
-/// The file of a site's folder with the settings of its Slurm.
-#[cfg(feature = "slurm")]
-pub(crate) const SLURM_CONF: &str = "slurm.conf";
 
 /// What is known of the site's own scheduler.
 #[derive(Default)]

@@ -5,9 +5,22 @@ use std::path::PathBuf;
 use crate::arguments::StudyArgs;
 use crate::failure::Failure;
 
+/// The machines in the folder.
+pub(crate) const CLUSTER: &str = "cluster.toml";
+
+/// The users' accounts in the folder.
+pub(crate) const ACCOUNTS: &str = "accounts.toml";
+
+/// The settings of the site's own priority in the folder.
+pub(crate) const POLICY_SETTINGS: &str = "policy-settings.toml";
+
+/// The settings of the site's Slurm in the folder.
+#[cfg(feature = "slurm")]
+pub(crate) const SLURM_CONF: &str = "slurm.conf";
+
 /// Returns the file of `--site` that describes the machines.
 pub(super) fn cluster_file(args: &StudyArgs) -> Option<PathBuf> {
-    args.site.as_ref().map(|site| site.join("cluster.toml"))
+    args.site.as_ref().map(|site| site.join(CLUSTER))
 }
 
 /// Returns the arguments with the accounts and policy settings of the folder, where the user gave no others.
@@ -15,16 +28,16 @@ pub(super) fn with_site_folder(args: &StudyArgs) -> Result<StudyArgs, Failure> {
     let mut args = args.clone();
     let Some(site) = args.site.clone() else { return Ok(args) };
     let file = |name: &str| Some(site.join(name)).filter(|path| path.exists());
-    if file("cluster.toml").is_none() {
+    if file(CLUSTER).is_none() {
         return Err(Failure::Input(format!(
-            "--site: {} has no cluster.toml; expected a folder of site import or slurm study",
+            "--site: {} has no {CLUSTER}; expected a folder of site import or slurm study",
             site.display()
         )));
     }
     if args.accounts.is_none() && args.weights.is_none() {
-        args.accounts = file("accounts.toml");
+        args.accounts = file(ACCOUNTS);
     }
-    if let Some(path) = file("policy-settings.toml") {
+    if let Some(path) = file(POLICY_SETTINGS) {
         args.policies.set_default_file(path);
     }
     Ok(args)

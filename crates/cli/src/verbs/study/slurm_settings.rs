@@ -2,7 +2,8 @@
 
 use evenhand_slurm::{SiteFileError, read_slurm_conf, scheduler_settings, site_configuration};
 
-use super::{SLURM_CONF, SiteScheduler};
+use super::SiteScheduler;
+use super::site_folder::SLURM_CONF;
 use crate::arguments::StudyArgs;
 use crate::failure::Failure;
 use crate::output::console::Console;
