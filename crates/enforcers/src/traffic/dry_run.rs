@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use crate::cgroups::{
-    Change, Enforcer, Group, GroupId, Hierarchies, KernelError, Resource, SavedState, Targets, is_group_path,
-};
-use crate::traffic::{Settings, TrafficError, link, quantum};
+use crate::cgroups::{Change, Enforcer, Group, GroupId, Hierarchies, KernelError, Resource, SavedState, Targets};
+use crate::traffic::enforcer::cgroup_of;
+use crate::traffic::{Settings, TrafficError, quantum};
 
 /// Reports what a [`TrafficEnforcer`](crate::traffic::TrafficEnforcer) would set, and changes nothing.
 #[derive(Debug)]
@@ -21,13 +20,9 @@ impl TrafficDryRun {
     /// Creates a dry run for this link.
     ///
     /// # Errors
-    /// Returns an error if the speed of the link is unknown.
+    /// Returns an error if the speed of the link is unknown, or too low or too high to be divided.
     pub fn open(settings: &Settings, hierarchies: &Hierarchies) -> Result<TrafficDryRun, TrafficError> {
-        let link = match settings.link {
-            Some(link) => link,
-            None => link::speed(&settings.device)?,
-        };
-        Ok(TrafficDryRun { link, unified: hierarchies.unified.clone(), last: HashMap::new() })
+        Ok(TrafficDryRun { link: settings.link_speed()?, unified: hierarchies.unified.clone(), last: HashMap::new() })
     }
 
     /// Returns the speed of the link that would be divided, in bytes per second.
@@ -47,14 +42,7 @@ impl Enforcer for TrafficDryRun {
 
     fn admit(&mut self, id: GroupId, group: &Group) -> Result<SavedState, KernelError> {
         self.dismiss(id);
-        if !is_group_path(&group.path) {
-            return Err(KernelError::InvalidPath(group.path.clone()));
-        }
-        // Rules match a group of cgroup v2 or a device; packets of others would have no class.
-        let has_group = self.unified.as_ref().is_some_and(|unified| unified.join(&group.path).is_dir());
-        if !has_group && group.devices.is_empty() {
-            return Err(KernelError::Gone(group.path.clone()));
-        }
+        cgroup_of(group, self.unified.as_deref())?;
         self.last.insert(id, None);
         Ok(SavedState::default())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::cgroups::{
@@ -114,13 +114,7 @@ impl TrafficEnforcer {
     pub fn open(settings: Settings, hierarchies: &Hierarchies) -> Result<TrafficEnforcer, TrafficError> {
         let (mut route, mut filter) = (Socket::route()?, Socket::filter()?);
         let index = link::index(&mut route, &settings.device)?;
-        let link = match settings.link {
-            Some(link) => link,
-            None => link::speed(&settings.device)?,
-        };
-        if !(10_000..=1_000_000_000_000).contains(&link) {
-            return Err(TrafficError::Speed(link));
-        }
+        let link = settings.link_speed()?;
         remove_leftovers(&mut route, &mut filter, index)?;
         let found = htb::root(&mut route, index)?;
         refuse_foreign(&settings, found.as_ref())?;
@@ -336,18 +330,25 @@ impl TrafficEnforcer {
             }
         }
     }
+}
 
-    /// Returns the group of cgroup v2 as rules match it.
-    fn resolve(&self, group: &Group) -> Result<Option<Cgroup>, KernelError> {
-        let path = &group.path;
-        if !is_group_path(path) {
-            return Err(KernelError::InvalidPath(path.clone()));
-        }
-        let Some(unified) = &self.unified else { return Ok(None) };
-        // The inode number of the directory is the id of the group.
-        let metadata = std::fs::metadata(unified.join(path)).ok().filter(std::fs::Metadata::is_dir);
-        Ok(metadata.map(|m| Cgroup { level: path.split('/').count() as u32, id: m.ino() }))
+/// Returns the group of cgroup v2 as rules match it; `None` if it has none, so that its packets are known by its devices only.
+///
+/// # Errors
+/// Returns an error if the path is none of a group, or if the group has neither: its packets cannot be classified.
+pub(super) fn cgroup_of(group: &Group, unified: Option<&Path>) -> Result<Option<Cgroup>, KernelError> {
+    let path = &group.path;
+    if !is_group_path(path) {
+        return Err(KernelError::InvalidPath(path.clone()));
     }
+    // The inode number of the directory is the id of the group.
+    let metadata = unified.and_then(|root| std::fs::metadata(root.join(path)).ok()).filter(std::fs::Metadata::is_dir);
+    let cgroup = metadata.map(|m| Cgroup { level: path.split('/').count() as u32, id: m.ino() });
+    // This is not an error of the group: other enforcers may divide its other resources.
+    if cgroup.is_none() && group.devices.is_empty() {
+        return Err(KernelError::Gone(path.clone()));
+    }
+    Ok(cgroup)
 }
 
 impl Enforcer for TrafficEnforcer {
@@ -361,11 +362,7 @@ impl Enforcer for TrafficEnforcer {
 
     fn admit(&mut self, id: GroupId, group: &Group) -> Result<SavedState, KernelError> {
         Enforcer::dismiss(self, id);
-        let cgroup = self.resolve(group)?;
-        // Its packets cannot be classified. This is not an error: other enforcers may divide its other resources.
-        if cgroup.is_none() && group.devices.is_empty() {
-            return Err(KernelError::Gone(group.path.clone()));
-        }
+        let cgroup = cgroup_of(group, self.unified.as_deref())?;
         for device in &group.devices {
             link::index(&mut self.route, device).map_err(|error| match error {
                 TrafficError::NoDevice(name) => KernelError::Gone(name),

@@ -1,5 +1,7 @@
 //! The settings of the link that is divided.
 
+use crate::traffic::{TrafficError, link};
+
 /// The link that is divided, and its speed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -11,6 +13,17 @@ pub struct Settings {
     /// Whether to replace a queueing discipline that another program configured. It is not restored at the end; the
     /// kernel installs its own.
     pub force: bool,
+}
+
+impl Settings {
+    /// Returns the speed of the link, in bytes per second, if it can be divided.
+    pub(super) fn link_speed(&self) -> Result<u64, TrafficError> {
+        let link = match self.link {
+            Some(link) => link,
+            None => link::speed(&self.device)?,
+        };
+        if (10_000..=1_000_000_000_000).contains(&link) { Ok(link) } else { Err(TrafficError::Speed(link)) }
+    }
 }
 
 /// The quantum of weight 1, in bytes: four segmentation-offload packets.
