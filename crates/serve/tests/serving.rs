@@ -111,13 +111,10 @@ impl Serving {
         let site = Box::new(SlurmSite::new(Box::new(commands), Span::from_secs(28 * 86_400)));
         let readers = Readers { site, agent: Some(Box::new(Agent::default())) };
         let mut options = Options {
-            listen: Listen::Tcp("127.0.0.1:0".parse().unwrap()),
             user_header: Some(UserHeader::new("X-User", TrustedProxy::parse("127.0.0.1").unwrap()).unwrap()),
             interval: Duration::from_secs(3600),
-            policy: VisibilityPolicy::default(),
-            study: None,
             rate: 1000,
-            seed: 1,
+            ..options(Listen::Tcp("127.0.0.1:0".parse().unwrap()))
         };
         change(&mut options);
         let (stop, (sender, ready)) = (Stop::default(), mpsc::channel());
@@ -330,6 +327,19 @@ fn a_client_that_asks_too_often_is_told_when_to_come_back() {
     assert!((0..20).all(|_| site.get_as("ann", "/healthz").0 == 200));
 }
 
+/// A server's options without identities.
+fn options(listen: Listen) -> Options {
+    Options {
+        listen,
+        user_header: None,
+        interval: Duration::from_secs(15),
+        policy: VisibilityPolicy::default(),
+        study: None,
+        rate: 20,
+        seed: 1,
+    }
+}
+
 /// Slurm's commands that do not end until the other side of the channel is gone; then they are absent.
 struct Hanging(mpsc::Receiver<()>);
 
@@ -346,15 +356,7 @@ fn visitors_are_answered_while_the_first_question_is_open() {
     let socket = folder.path().join("socket");
     let (hangs, hanging) = mpsc::channel();
     let site = Box::new(SlurmSite::new(Box::new(Hanging(hanging)), Span::ZERO));
-    let options = Options {
-        listen: Listen::Unix(socket.clone()),
-        user_header: None,
-        interval: Duration::from_secs(15),
-        policy: VisibilityPolicy::default(),
-        study: None,
-        rate: 20,
-        seed: 1,
-    };
+    let options = options(Listen::Unix(socket.clone()));
     let server = std::thread::spawn(move || {
         let readers = Readers { site, agent: None };
         serve(options, Arc::default(), readers, clock, &Stop::default(), |_| (), (&Progress::default(), &|| ()))
@@ -468,15 +470,7 @@ fn the_agents_last_record_stays_when_it_does_not_answer() {
 fn an_open_address_without_identity_is_refused() {
     let site = Box::new(SlurmSite::new(Box::new(RecordedOutput::default()), Span::ZERO));
     let readers = Readers { site, agent: None };
-    let options = Options {
-        listen: Listen::Tcp("0.0.0.0:0".parse().unwrap()),
-        user_header: None,
-        interval: Duration::from_secs(15),
-        policy: VisibilityPolicy::default(),
-        study: None,
-        rate: 20,
-        seed: 1,
-    };
+    let options = options(Listen::Tcp("0.0.0.0:0".parse().unwrap()));
     let error =
         serve(options, Arc::default(), readers, clock, &Stop::default(), |_| (), (&Progress::default(), &|| ()))
             .unwrap_err();
