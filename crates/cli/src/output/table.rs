@@ -4,6 +4,7 @@ use evenhand_model::printable;
 
 #[cfg(feature = "agent")]
 use super::fold_lines::fold_lines_at;
+use super::fold_lines::table_width;
 
 /// Replaces control characters in a name from a file by escapes; they could move a terminal's cursor.
 pub(crate) fn printable(name: &str) -> String {
@@ -59,10 +60,9 @@ impl Table {
     #[cfg(feature = "agent")]
     pub(crate) fn render_folded(&self, columns: usize) -> String {
         const LEAST: usize = 30;
-        let text = self.render();
+        let text = self.render_within(usize::MAX);
         let Some(last) = self.rows[0].len().checked_sub(1) else { return text };
-        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let start: usize = (0..last).map(|column| width(column) + 2).sum();
+        let start: usize = self.widths()[..last].iter().map(|width| width + 2).sum();
         let mut lines = Vec::new();
         for line in text.lines() {
             let cut = line.char_indices().nth(start).map_or(line.len(), |(at, _)| at);
@@ -79,17 +79,52 @@ impl Table {
         lines.join("\n")
     }
 
-    /// Returns the length of the longest line.
-    pub(crate) fn width(&self) -> usize {
-        self.render().lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    /// Formats the table; no line has trailing blanks.
+    ///
+    /// A table wider than [`table_width`] is cut between columns into tables below one another, each of which begins with the
+    /// columns of names.
+    pub(crate) fn render(&self) -> String {
+        self.render_within(table_width())
     }
 
-    /// Formats the table; no line has trailing blanks.
-    pub(crate) fn render(&self) -> String {
+    /// Formats the table as [`Table::render`] does, for lines of this length.
+    fn render_within(&self, columns: usize) -> String {
+        let widths = self.widths();
+        let of_names = length_of_line(&widths[..self.left]);
+        let mut blocks: Vec<Vec<usize>> = Vec::new();
+        let mut length = usize::MAX;
+        for (column, width) in widths.iter().enumerate().skip(self.left) {
+            length = length.saturating_add(2 + width);
+            match blocks.last_mut().filter(|_| length <= columns) {
+                Some(block) => block.push(column),
+                None => {
+                    blocks.push((0..self.left).chain([column]).collect());
+                    length = of_names + if self.left > 0 { 2 } else { 0 } + width;
+                }
+            }
+        }
+        match blocks.len() {
+            0 | 1 => self.render_columns(&widths, (0..widths.len()).collect()),
+            _ => blocks.into_iter().map(|block| self.render_columns(&widths, block)).collect::<Vec<_>>().join("\n\n"),
+        }
+    }
+
+    /// Returns the width of each column.
+    fn widths(&self) -> Vec<usize> {
         let width = |column: usize| self.rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.rows[0].len()).map(width).collect();
+        (0..self.rows[0].len()).map(width).collect()
+    }
+
+    /// Returns the length of the longest line.
+    pub(crate) fn width(&self) -> usize {
+        length_of_line(&self.widths())
+    }
+
+    /// Formats these columns of the table, which have these widths.
+    fn render_columns(&self, widths: &[usize], columns: Vec<usize>) -> String {
         let line = |row: &Vec<String>| {
-            let cells = row.iter().zip(&widths).enumerate().map(|(i, (cell, &width))| {
+            let cells = columns.iter().map(|&i| {
+                let (cell, width) = (&row[i], widths[i]);
                 if i < self.left || (self.has_text_last && i + 1 == widths.len()) {
                     format!("{cell:<width$}")
                 } else {
@@ -99,9 +134,15 @@ impl Table {
             cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
         };
         let mut lines: Vec<String> = self.rows.iter().map(line).collect();
-        lines.insert(1, "-".repeat(widths.iter().sum::<usize>() + 2 * (widths.len() - 1)));
+        let shown: Vec<usize> = columns.iter().map(|&i| widths[i]).collect();
+        lines.insert(1, "-".repeat(length_of_line(&shown)));
         lines.join("\n")
     }
+}
+
+/// Returns the length of a line of cells of these widths, with two blanks between them.
+fn length_of_line(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
 }
 
 #[cfg(test)]
@@ -119,6 +160,20 @@ mod tests {
         assert_eq!(fitted(100).as_deref(), Some("name                            long  short"));
         assert_eq!(fitted(40).as_deref(), Some("name                            long"));
         assert_eq!(fitted(10).as_deref(), Some("name"));
+    }
+
+    #[test]
+    fn a_table_too_wide_is_cut_into_tables_that_begin_with_the_names() {
+        let mut table = Table::new(1, ["name", "first", "second", "third"]);
+        table.row(vec!["a".into(), "1".into(), "2".into(), "3".into()]);
+        let whole = "name  first  second  third\n--------------------------\na         1       2      3";
+        assert_eq!(table.render_within(26), whole);
+        let cut =
+            "name  first  second\n-------------------\na         1       2\n\nname  third\n-----------\na         3";
+        assert_eq!(table.render_within(25), cut);
+        assert_eq!(table.render_within(19), cut);
+        // A column that does not fit stands alone beside the names.
+        assert_eq!(table.render_within(1).split("\n\n").count(), 3);
     }
 
     #[cfg(feature = "agent")]
