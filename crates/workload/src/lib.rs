@@ -8,6 +8,7 @@ pub mod describe;
 pub mod export;
 pub mod generate;
 pub mod import;
+mod outcome;
 pub mod slurm_notation;
 pub mod store;
 

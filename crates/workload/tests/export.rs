@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use evenhand_model::{Nano, Resource, Span, Task, Time, Workload, WorkloadBuilder};
+use evenhand_model::{Detail, Details, Nano, Resource, Span, Task, Time, Workload, WorkloadBuilder};
 use evenhand_workload::export::{ExportError, ExportFormat, Exported, export, export_file};
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 use proptest::prelude::*;
@@ -171,14 +171,19 @@ fn a_job_set_of_evalys_is_read_as_it_was_written() {
     let resources = [Resource::new("cpu", "")];
     let mut b = WorkloadBuilder::new(resources);
     let second = |s: u64| Span::from_nanos(s * 1_000_000_000);
-    for (submit, wait, requested, user, cpu) in [(5, 2, Some(60), "ann", 4), (9, 0, None, "b,ob", 1)] {
+    for (submit, wait, requested, user, cpu, outcome) in
+        [(5, 2, Some(60), "ann", 4, "limit"), (9, 0, None, "b,ob", 1, "completed")]
+    {
         let submit = Time::from_secs(submit);
         let (start, requested) = (Some(submit + second(wait)), requested.map(second));
         let amounts = &[cpu * ONE];
-        b.push(&Task { submit, start, duration: second(3), requested, user, amounts, ..Task::default() });
+        let mut details = Details::default();
+        details[Detail::Outcome] = Some(outcome);
+        b.push(&Task { submit, start, duration: second(3), requested, user, amounts, details, ..Task::default() });
     }
     let w = b.finish().unwrap();
-    let (text, _) = written(&w, ExportFormat::EvalysCsv);
+    let (text, done) = written(&w, ExportFormat::EvalysCsv);
+    assert_eq!(done.losses.len(), 1, "{:?}", done.losses);
     let again = read(&text);
     assert_eq!((again.summary.format, &again.workload), (Format::EvalysCsv, &w));
 
@@ -192,6 +197,36 @@ fn a_job_set_of_evalys_is_read_as_it_was_written() {
     let w = imported.workload;
     assert_eq!((w.len(), w.users()), (1, &["unknown".to_string()][..]));
     assert_eq!((w.start(0), w.amounts(0)[0].0), (Some(Time::from_nanos(2_500_000_000)), 4));
+}
+
+#[test]
+fn ends_of_jobs_become_states_and_what_a_format_lacks_is_named() {
+    let mut b = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "MB")]);
+    let outcomes =
+        [None, Some("completed"), Some("failed"), Some("cancelled"), Some("limit"), Some("node failure"), Some("?")];
+    for outcome in outcomes {
+        let mut details = Details::default();
+        details[Detail::Outcome] = outcome;
+        details[Detail::Qos] = Some("high");
+        b.push(&Task { user: "a", amounts: &[ONE, ONE], details, nodes: Some(1), ..Task::default() });
+    }
+    let w = b.finish().unwrap();
+    let (text, done) = written(&w, ExportFormat::Swf);
+    let statuses = text.lines().filter(|line| !line.starts_with(';')).map(|line| line.split(' ').nth(10).unwrap());
+    assert_eq!(statuses.collect::<Vec<_>>(), ["1", "1", "0", "5", "0", "0", "1"]);
+    let left_out = "not exported: names of users (numbers replace them), numbers of nodes, qos";
+    assert_eq!(done.losses[0], left_out);
+    let (text, done) = written(&w, ExportFormat::EvalysCsv);
+    let states = text.lines().skip(1).map(|line| line.split(',').nth(7).unwrap());
+    let ended = |how: &str| format!("COMPLETED_{how}");
+    let expected =
+        ["SUCCESSFULLY", "SUCCESSFULLY", "FAILED", "KILLED", "WALLTIME_REACHED", "FAILED", "SUCCESSFULLY"].map(ended);
+    assert_eq!(states.collect::<Vec<_>>(), expected);
+    let successes = text.lines().skip(1).map(|line| line.split(',').nth(6).unwrap());
+    assert_eq!(successes.collect::<Vec<_>>(), ["1", "1", "0", "0", "0", "0", "1"]);
+    assert_eq!(done.losses[0], "not exported: mem, numbers of nodes, qos");
+    let (_, done) = written(&w, ExportFormat::SdrfCsv);
+    assert_eq!(done.losses[0], "not exported: names of users (numbers replace them), numbers of nodes, qos, outcome");
 }
 
 #[test]

@@ -5,11 +5,12 @@ use std::collections::BinaryHeap;
 use std::io::Write;
 
 use evenhand_documents::{Cell, TextCells, push_record};
-use evenhand_model::{Span, Time, Workload, counted};
+use evenhand_model::{Detail, Span, Time, Workload, counted};
 
 use super::assign_processors::{IntervalSet, Processors};
 use super::swf::whole_processors;
 use super::{ExportError, ExportFormat, Exported, Losses, processors};
+use crate::outcome;
 
 const COLUMNS: [&str; 17] = [
     "job_id",
@@ -43,7 +44,16 @@ pub fn evalys_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportE
     let cpu = processors(w, ExportFormat::EvalysCsv)?;
     let c = w.columns();
     let mut losses = Losses::default();
-    losses.left_out(w, &[cpu], &[("accounts", c.account.is_some()), ("queues", c.queue.is_some())]);
+    losses.left_out(
+        w,
+        &[cpu],
+        &[
+            ("accounts", c.account.is_some()),
+            ("queues", c.queue.is_some()),
+            ("requested amounts (those held are written)", c.requested_demand.is_some()),
+        ],
+        &[Detail::Outcome],
+    );
     losses.unknown_starts(w, "they start when submitted");
     losses.add("processors are assigned, the lowest free number first; the trace has no processor numbers");
     let fractions = (0..w.len()).filter(|&row| whole_processors(w, row, cpu).1).count();
@@ -69,6 +79,7 @@ pub fn evalys_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportE
         // Batsim's stretch is turnaround over run time; it is 1 for a task that neither waits nor runs.
         let stretch = if turnaround == run { 1.0 } else { turnaround.secs_f64() / run.secs_f64() };
         let stretch = stretch.to_string();
+        let state = outcome::to_batsim(w.detail(Detail::Outcome, row));
         for set in sets {
             job += 1;
             line.clear();
@@ -83,8 +94,8 @@ pub fn evalys_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportE
                     at(submit),
                     Cell::Count(whole_processors(w, row, cpu).0),
                     w.requested(row).map_or(Cell::Text("-1"), seconds),
-                    Cell::Count(1),
-                    Cell::Text("COMPLETED_SUCCESSFULLY"),
+                    Cell::Count(u64::from(state == outcome::to_batsim(None))),
+                    Cell::Text(state),
                     at(start),
                     seconds(run),
                     at(finish),

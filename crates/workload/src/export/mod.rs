@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use evenhand_model::files::replace_file;
-use evenhand_model::{Workload, counted, mean_use};
+use evenhand_model::{Detail, Workload, counted, mean_use};
 use thiserror::Error;
 
 pub use evalys::evalys_csv;
@@ -171,12 +171,16 @@ impl Losses {
         (ns + unit_ns / 2) / unit_ns
     }
 
-    /// Adds a sentence on the resources and columns that the format does not hold.
-    fn left_out(&mut self, w: &Workload, kept: &[usize], columns: &[(&str, bool)]) {
+    /// Adds a sentence on what the workload has and the format does not hold: all resources but those at the indexes
+    /// `kept`, the columns that are true, eligible times, numbers of nodes, and all details but `kept_details`.
+    fn left_out(&mut self, w: &Workload, kept: &[usize], columns: &[(&str, bool)], kept_details: &[Detail]) {
+        let c = w.columns();
         let resources =
             w.resources().iter().enumerate().filter(|(i, _)| !kept.contains(i)).map(|(_, r)| r.name.as_str());
-        let columns = columns.iter().filter(|c| c.1).map(|c| c.0);
-        let all: Vec<&str> = resources.chain(columns).collect();
+        let of_no_format = [("eligible times", c.eligible.is_some()), ("numbers of nodes", c.nodes.is_some())];
+        let columns = columns.iter().copied().chain(of_no_format).filter(|c| c.1).map(|c| c.0);
+        let details = c.details.iter().filter(|(detail, ids)| ids.is_some() && !kept_details.contains(detail));
+        let all: Vec<&str> = resources.chain(columns).chain(details.map(|(detail, _)| detail.name())).collect();
         if !all.is_empty() {
             self.add(format!("not exported: {}", all.join(", ")));
         }

@@ -30,7 +30,9 @@ pub fn sdrf_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportErr
             ("accounts", c.account.is_some()),
             ("queues", c.queue.is_some()),
             ("requested times", c.requested.is_some()),
+            ("requested amounts (those held are written)", c.requested_demand.is_some()),
         ],
+        &[],
     );
     losses.unknown_starts(w, "they start when submitted");
     let mut line = Vec::new();

@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
-use evenhand_model::{Resource, Workload, counted};
+use evenhand_model::{Detail, Resource, Workload, counted};
 
 use super::{ExportError, ExportFormat, Exported, Losses, last_finish_s, processors, resource};
+use crate::outcome;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -23,6 +24,7 @@ pub fn swf(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
         w,
         &kept,
         &[("names of users (numbers replace them)", true), ("names of accounts", c.account.is_some())],
+        &[Detail::Outcome],
     );
     if let Some(r) = resource(w, &["mem", "memory"]).filter(|_| memory.is_none()) {
         losses.add(format!("memory is in {:?}, which cannot be converted to KB", w.resources()[r].unit));
@@ -45,6 +47,7 @@ pub fn swf(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
             uneven += u64::from(!amount.is_multiple_of(parts));
             Some(amount.div_ceil(parts))
         });
+        let status = status(w.detail(Detail::Outcome, row));
         let number = |id: Option<u32>| id.map(|id| u64::from(id) + 1);
         let known =
             |column: &Option<Vec<u32>>| column.as_ref().map(|c| c[row]).filter(|&id| id != evenhand_model::NO_ID);
@@ -52,7 +55,7 @@ pub fn swf(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
             job += 1;
             writeln!(
                 out,
-                "{job} {submit} {} {run} {whole} -1 -1 {wanted} {} {} 1 {} {} -1 {} -1 -1 -1",
+                "{job} {submit} {} {run} {whole} -1 -1 {wanted} {} {} {status} {} {} -1 {} -1 -1 -1",
                 or_unknown(wait),
                 or_unknown(requested),
                 or_unknown(kb),
@@ -74,6 +77,16 @@ pub fn swf(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
         losses.add(format!("the memory of {} is rounded up to whole KB per processor", counted(uneven, "row", "rows")));
     }
     Ok(losses.finish(job, "seconds"))
+}
+
+/// Returns the status of a job that ended so: 0 failed (by itself, its limit, or the system), 1 completed, 5 cancelled. A
+/// job of which the source says nothing, or nothing known, ran to its end.
+fn status(outcome: Option<&str>) -> u8 {
+    match outcome {
+        Some(outcome::CANCELLED) => 5,
+        Some(outcome::FAILED | outcome::LIMIT | outcome::NODE_FAILURE | outcome::PREEMPTED) => 0,
+        _ => 1,
+    }
 }
 
 fn or_unknown<T: ToString>(value: Option<T>) -> String {

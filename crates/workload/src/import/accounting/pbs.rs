@@ -15,10 +15,10 @@ use crate::byte_source::{Meter, Shard};
 use crate::import::error::FieldError;
 use crate::import::lines::{for_each_line, utf8};
 use crate::import::node_request::{NodeRequest, share};
-use crate::import::outcome;
 use crate::import::parse_number::{NANO, decimal};
 use crate::import::summary::Tally;
 use crate::import::{ImportError, ImportOptions, Part, Processors};
+use crate::outcome;
 
 const VIRTUAL: &str = "virtual memory";
 const NODES: &str = "nodes of another form";

@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::{JobRecord, Jobs, Records, Unfinished, for_each_record, number, optional, text, time};
 use crate::byte_source::{Meter, Shard};
 use crate::import::error::FieldError;
-use crate::import::outcome;
 use crate::import::parse_number::NANO;
 use crate::import::sacct::{Asked, requirements, with_layout};
 use crate::import::{ImportError, ImportOptions, Part};
+use crate::outcome;
 use crate::slurm_notation;
 
 /// From this number on, a number of 32 bits means that there is no value.

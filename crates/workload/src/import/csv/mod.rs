@@ -26,8 +26,9 @@ use super::lines::utf8;
 use super::parse_number::{NANO, decimal};
 use super::parse_time::{date, is_unknown};
 use super::summary::{Tally, UNKNOWN_USER};
-use super::{Format, ImportError, ImportOptions, Part, Processors, counted, outcome};
+use super::{Format, ImportError, ImportOptions, Part, Processors, counted};
 use crate::byte_source::{Meter, Shard};
+use crate::outcome;
 use crate::slurm_notation;
 
 const ROUNDED: &str = "rounded";
@@ -360,9 +361,12 @@ impl TableReader<'_> {
         for (detail, text) in details.iter_mut() {
             *text = self.optional(row.text(Field::Detail(detail), "a text"))?;
         }
-        if self.notation == Notation::Slurm {
-            details[Detail::Outcome] = details[Detail::Outcome].and_then(outcome::of_slurm);
-        }
+        let state = details[Detail::Outcome];
+        details[Detail::Outcome] = match self.notation {
+            Notation::Plain => state,
+            Notation::Slurm => state.and_then(outcome::of_slurm),
+            Notation::Batsim => state.and_then(outcome::of_batsim),
+        };
         if let Some((at, text, _)) = details[Detail::Chunks].and_then(|_| row.get(Field::Detail(Detail::Chunks))) {
             let chunks = details[Detail::Chunks].map(Chunk::parse_all);
             let malformed = || FieldError::new(at, text, "chunks such as 1:cpu=4+2:cpu=8");

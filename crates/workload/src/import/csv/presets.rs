@@ -19,6 +19,8 @@ pub(super) enum Notation {
     Plain,
     /// As Slurm's accounting writes them: `64G` is 64 GiB, `64` is 64 MiB; `CANCELLED by 1000`; `UNLIMITED`.
     Slurm,
+    /// As [`Notation::Plain`], with the states of Batsim: `COMPLETED_KILLED`.
+    Batsim,
 }
 
 const fn table(format: Format, columns: &'static str) -> Preset {
@@ -33,12 +35,13 @@ const fn slurm_table(format: Format, columns: &'static str) -> Preset {
 /// instances has a count.
 const PRESETS: [Preset; 11] = [
     // The processors that were held, where evalys counted them. Batsim has no users; an export has them as metadata.
-    table(
-        Format::EvalysCsv,
-        "submit=submission_time,start=starting_time?,wait=waiting_time?,end=finish_time?,duration=execution_time?,\
-         requested=requested_time?,user=user|user_id|metadata?,cpu=proc_alloc|requested_number_of_resources,\
-         cpu_requested=requested_number_of_resources?",
-    ),
+    Preset {
+        format: Format::EvalysCsv,
+        columns: "submit=submission_time,start=starting_time?,wait=waiting_time?,end=finish_time?,duration=execution_time?,\
+                  requested=requested_time?,user=user|user_id|metadata?,outcome=final_state?,\
+                  cpu=proc_alloc|requested_number_of_resources,cpu_requested=requested_number_of_resources?",
+        notation: Notation::Batsim,
+    },
     table(
         Format::AlibabaGpu2023,
         "submit=creation_time,start=scheduled_time,end=deletion_time,queue=qos,cpu=cpu_milli*0.001,mem:MiB=memory_mib,\

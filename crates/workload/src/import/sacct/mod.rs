@@ -17,11 +17,11 @@ use evenhand_model::{Detail, Details, Resource, Span, Task, Time, WorkloadBuilde
 
 use super::error::FieldError;
 use super::lines::{for_each_line, utf8};
-use super::outcome;
 use super::parse_number::{NANO, fits, leading_digits};
 use super::summary::{KeptIds, Tally, UNKNOWN_USER};
 use super::{ImportError, ImportOptions, JobId, Part, Processors, counted, started_early};
 use crate::byte_source::{Meter, Shard};
+use crate::outcome;
 use crate::slurm_notation::{self, Amounts, duration, limit, memory_request, tres};
 pub(super) use columns::looks_headerless;
 use columns::{Column, Columns, HeaderError, LAYOUTS};

@@ -15,11 +15,11 @@ use self::row::{
 use super::error::FieldError;
 use super::lines::for_each_line;
 use super::node_request::{NodeRequest, machines, share};
-use super::outcome;
 use super::parse_number::{NANO, fits};
 use super::summary::{KeptIds, Tally};
 use super::{ImportError, ImportOptions, JobId, MemoryPer, Part, Processors, counted};
 use crate::byte_source::{Meter, Shard};
+use crate::outcome;
 
 /// The status of a cancelled job.
 const CANCELLED: i64 = 5;
