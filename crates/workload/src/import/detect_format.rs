@@ -78,8 +78,16 @@ pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result
     }
     match record.and_then(other_files::list_or_table) {
         Some(other) => Err(not_a_trace(file, other)),
+        // Its reader names the line and the field that are malformed.
+        None if is_named_swf(file) => Ok(Format::Swf),
         None => Err(unknown_format(file, first)),
     }
+}
+
+/// Returns whether a file's name says that it is a log in the Standard Workload Format, packed or not.
+fn is_named_swf(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.split('.').skip(1).any(|extension| extension.eq_ignore_ascii_case("swf"))
 }
 
 fn not_a_trace(file: &str, OtherFile { found, remedy }: OtherFile) -> ImportError {
@@ -186,6 +194,7 @@ mod tests {
             let found = detected(head);
             assert_eq!(found.as_ref().ok().copied(), expected, "{head:?}");
         }
+        assert_eq!(detect("logs/a.b.swf.gz", b"1 0 0 x 1\n", &ImportOptions::default()).ok(), Some(Format::Swf));
         let message = detected("hello").unwrap_err().to_string();
         assert!(
             message.contains("\"hello\"")

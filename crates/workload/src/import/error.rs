@@ -149,8 +149,13 @@ pub enum ImportError {
         summary: Box<ImportSummary>,
     },
     /// The tasks cannot form a workload.
-    #[error("the trace cannot become a workload: {0}")]
-    Workload(#[from] WorkloadError),
+    #[error("{file}: {cause}")]
+    Workload {
+        /// The file, or the first of several and their number.
+        file: String,
+        /// Why they cannot.
+        cause: WorkloadError,
+    },
     /// The tasks do not fit in memory.
     #[error(
         "{file}: found {tasks} tasks{}, which need about {} of memory; expected at most {} ({}). Pass a larger --memory if \

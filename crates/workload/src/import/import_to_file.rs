@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use evenhand_model::Overflow;
 use evenhand_model::memory::MemoryLimit;
-use evenhand_model::{Overflow, WorkloadError};
 use thiserror::Error;
 
-use super::{ImportError, ImportOptions, ImportSummary, NodesStated, ReadRows, in_pool, read};
+use super::{ImportError, ImportOptions, ImportSummary, NodesStated, ReadRows, in_pool, no_workload, read};
 use crate::byte_source::{Progress, Source};
 use crate::store::{self, StoreError};
 
@@ -61,10 +61,13 @@ pub fn import_to_file(
 }
 
 fn store_large(found: ReadRows, path: &Path, limit: MemoryLimit) -> Result<ImportSummary, ImportToFileError> {
-    let ReadRows { builder, mut summary, .. } = found;
+    let ReadRows { name, builder, mut summary, .. } = found;
     let buffers = usize::try_from(limit.bytes / BUFFERS).unwrap_or(usize::MAX);
     let large = builder.finish_large(buffers).map_err(|source| ImportError::Overflow { source })?;
-    let mut large = large.map_err(|error: WorkloadError| ImportError::from(error))?;
+    let mut large = match large {
+        Ok(large) => large,
+        Err(cause) => return Err(no_workload(cause, &name, summary).into()),
+    };
     let mut stated = NodesStated::default();
     store::write_large(path, &mut large, rows(limit, WRITTEN_BYTES), |some| {
         summary.tasks += some.tasks();

@@ -30,7 +30,6 @@ mod job_id;
 mod lines;
 mod node_request;
 mod other_files;
-mod outcome;
 pub(crate) mod parse_number;
 mod parse_time;
 mod public_traces;
@@ -270,11 +269,17 @@ impl ReadRows {
                 summary.assumptions.extend(stated.sentences());
                 Ok(Imported { workload, summary, job_ids })
             }
-            Err(WorkloadError::Empty) => {
-                Err(ImportError::NothingLeft { file: file_of(&name, summary.files), summary: Box::new(summary) })
-            }
-            Err(e) => Err(e.into()),
+            Err(cause) => Err(no_workload(cause, &name, summary)),
         }
+    }
+}
+
+/// Returns the error that the rows of files, the first of which has this name, form no workload.
+fn no_workload(cause: WorkloadError, name: &str, summary: ImportSummary) -> ImportError {
+    let file = file_of(name, summary.files);
+    match cause {
+        WorkloadError::Empty => ImportError::NothingLeft { file, summary: Box::new(summary) },
+        cause => ImportError::Workload { file, cause },
     }
 }
 

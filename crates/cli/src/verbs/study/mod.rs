@@ -94,6 +94,8 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     let (workload, accounts) = place_in_accounts(args, workload, console)?;
     let CheckedOptions { question, decays, settings } = options;
     let question = question.complete(args, registry, &workload, console)?;
+    #[cfg(feature = "slurm")]
+    slurm_settings::note_if_unused(args, &question, console);
     let release = args.release.unwrap_or(match question.scheduler {
         Backfill::Slurm => Release::Eligible,
         _ => Release::Submit,
