@@ -147,10 +147,10 @@ impl Status {
         for workload in own {
             let siblings = self.workloads.iter().filter(|other| parent(&other.path) == parent(&workload.path));
             let lighter = siblings.clone().filter(|other| other.precedence < workload.precedence).count();
-            let others = siblings.count().saturating_sub(1);
+            let others = counted(siblings.count().saturating_sub(1), "other workload", "other workloads");
             let _ = writeln!(
                 text,
-                "{} on {}: h_v {:.3} + h_u {:+.3} = h_p {:.3}, heavier than {lighter} of its {others} siblings; weight {:.3}.",
+                "{} on {}: h_v {:.3} + h_u {:+.3} = h_p {:.3}, heavier than {lighter} of {others} beside it; weight {:.3}.",
                 workload.name, self.node, workload.heaviness, user.heaviness, workload.precedence, workload.weight
             );
             let written: Vec<String> =

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use evenhand_model::duration_text::duration;
-use evenhand_model::{PeakUse, Rational, Resource, Span, Time, Workload, counted, peak_use};
+use evenhand_model::{PeakUse, Rational, Resource, Span, Time, Workload, counted, peak_use, to_f64};
 use evenhand_policies::equivalents::PROCESSORS;
 use evenhand_simulator::Backfill;
 
@@ -62,7 +62,8 @@ pub fn site_capacity(workload: &Workload) -> SiteCapacity {
         let stated = if PROCESSORS.contains(&name.as_str()) { stated_processors(workload) } else { None };
         let Some((key, processors)) = stated else {
             notes.push(format!(
-                "Capacity: {peak} of {name}, the peak of use, since the log states none{}.",
+                "Capacity: {} of {name}, the peak of use, since the log states none{}.",
+                amount(peak, resource),
                 left_out(workload)
             ));
             units.push(peak.clone());
@@ -73,6 +74,15 @@ pub fn site_capacity(workload: &Workload) -> SiteCapacity {
         units.push(Rational::from(processors));
     }
     SiteCapacity { name: SITE.to_string(), units, notes }
+}
+
+/// Formats an amount of a resource for people, with the unit where it is not that of things counted.
+fn amount(units: &Rational, resource: &Resource) -> String {
+    let units = to_f64(units);
+    match resource.unit.as_str() {
+        unit if unit.is_empty() || PROCESSORS.contains(&unit) => units.to_string(),
+        unit => format!("{units} {unit}"),
+    }
 }
 
 /// Processors that a log's jobs hold at once beyond those that its header states.
@@ -91,6 +101,7 @@ impl HeaderExcess {
     /// Returns the comparison of both numbers: `the log's jobs hold 104 of cpu at once, more than MaxProcs of its header (100)`.
     pub fn comparison(&self) -> String {
         let HeaderExcess { resource, peak, key, stated, .. } = self;
+        let peak = to_f64(peak);
         format!("the log's jobs hold {peak} of {resource} at once, more than {key} of its header ({stated})")
     }
 

@@ -62,6 +62,22 @@ fn memory_of_a_standard_workload_log() {
 }
 
 #[test]
+fn memory_that_no_machine_has_per_processor_is_noted() {
+    // 68,719,476,736 bytes per node, as in MetaCentrum's logs: 64 GiB for 64 processors.
+    let log = "1 0 0 9 64 1 1024 64 9 68719476736 1 62 1 1 -1 1 1 1\n2 0 0 9 1 -1 -1 1 9 100 1 62 1 1 -1 1 1 1\n";
+    let notes = |log: &str, unit, per| {
+        let options = ImportOptions { swf_memory_unit: unit, swf_memory_per: per, ..options(Format::Swf) };
+        let summary = import(&bytes(log), &options).unwrap().summary;
+        summary.assumptions.iter().filter(|a| a.contains("1 TiB of memory per processor")).count()
+    };
+    let one = log.lines().next().unwrap();
+    assert_eq!(notes(one, MemoryUnit::KB, MemoryPer::Processor), 1);
+    assert_eq!(notes(one, MemoryUnit::KB, MemoryPer::Job), 0, "1 TiB is not more than 1 TiB");
+    assert_eq!(notes(one, MemoryUnit::B, MemoryPer::Node), 0);
+    assert_eq!(notes(log, MemoryUnit::KB, MemoryPer::Processor), 0, "one of two jobs");
+}
+
+#[test]
 fn column_21_gives_the_number_of_nodes() {
     let relaxed = ImportOptions { relaxed: true, ..options(Format::Swf) };
     for (spec, nodes) in
@@ -70,8 +86,8 @@ fn column_21_gives_the_number_of_nodes() {
         let log = format!("1 0 0 9 16 -1 1024 -1 -1 2000 1 1 1 1 1 1 -1 -1 {{5,6}} q_2w {spec}\n");
         let found = import(&bytes(log.as_str()), &relaxed).unwrap();
         assert_eq!(found.workload.nodes(0), nodes, "{spec}");
-        let said = found.summary.assumptions.iter().any(|a| a.contains("a stated number of nodes"));
-        assert_eq!(said, nodes.is_some(), "{}", found.summary);
+        let is_counted = found.summary.assumptions.iter().any(|a| a.contains("a stated number of nodes"));
+        assert_eq!(is_counted, nodes.is_some(), "{}", found.summary);
     }
 }
 
@@ -81,9 +97,9 @@ fn the_queue_is_that_of_column_20_where_field_15_has_none() {
     let queue = |queue: &str, extra: &str| {
         let log = format!("1 0 0 9 16 -1 1024 -1 -1 2000 1 1 1 1 {queue} 7 -1 -1 {extra}\n");
         let found = import(&bytes(log.as_str()), &relaxed).unwrap();
-        let said = |what: &str| found.summary.assumptions.iter().any(|a| a.contains(what));
-        let told = (said("the name in column 20 is used"), said("the partition (field 16) is used"));
-        (found.workload.queue(0).map(str::to_string), told)
+        let states = |what: &str| found.summary.assumptions.iter().any(|a| a.contains(what));
+        let stated = (states("the name in column 20 is used"), states("the partition (field 16) is used"));
+        (found.workload.queue(0).map(str::to_string), stated)
     };
     assert_eq!(queue("-1", "{5,6} q_2w 2:ppn=8"), (Some("q_2w".into()), (true, false)));
     assert_eq!(queue("3", "{5,6} q_2w 2:ppn=8"), (Some("3".into()), (false, false)));

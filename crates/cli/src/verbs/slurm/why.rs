@@ -109,7 +109,8 @@ fn text(record: &WhyRecord, job: &Job, now: Time) -> String {
             );
         }
     }
-    lead += &format!(" The user has {} running and {} waiting jobs.", s.jobs_running, s.jobs_waiting);
+    let waiting = counted(s.jobs_waiting, "waiting job", "waiting jobs");
+    lead += &format!(" The user has {} running and {waiting}.", s.jobs_running);
     if let Some(priority) = s.priority {
         lead += &format!(" Its priority is {priority}");
         let site = s.site_factor.filter(|factor| *factor != 0);

@@ -107,7 +107,9 @@ fn layout_line(record: &StudyRecord) -> Option<String> {
     let on_machines = record.runs.iter().any(|run| run.jobs.as_ref().is_some_and(|jobs| !jobs.groups.is_empty()));
     let parts = record.workload.layout.iter();
     let parts: Vec<String> = parts
-        .map(|l| format!("{}: {} jobs, {:.0} CPU hours", layout_rule_text(&l.rule), l.jobs, l.cpu_hours))
+        .map(|l| {
+            format!("{}: {}, {:.0} CPU hours", layout_rule_text(&l.rule), counted(l.jobs, "job", "jobs"), l.cpu_hours)
+        })
         .collect();
     on_machines.then(|| format!("layout: {}", parts.join("; ")))
 }

@@ -17,7 +17,7 @@ use super::lines::for_each_line;
 use super::node_request::{NodeRequest, machines, share};
 use super::parse_number::{NANO, fits};
 use super::summary::{KeptIds, Tally};
-use super::{ImportError, ImportOptions, JobId, MemoryPer, Part, Processors, counted};
+use super::{ImportError, ImportOptions, JobId, MemoryPer, MemoryUnit, Part, Processors, counted};
 use crate::byte_source::{Meter, Shard};
 use crate::outcome;
 
@@ -70,6 +70,7 @@ struct Counts {
     requested_memory: u64,
     used_memory: u64,
     no_memory: u64,
+    implausible_memory: u64,
     partition: u64,
     queue_names: u64,
     decimals: u64,
@@ -84,6 +85,7 @@ struct Counts {
 const REQUESTED_MEMORY: &str = "requested memory";
 const USED_MEMORY: &str = "used memory";
 const NO_MEMORY: &str = "no memory";
+const IMPLAUSIBLE_MEMORY: &str = "implausible memory";
 const PARTITION_AS_QUEUE: &str = "partition";
 const QUEUE_NAMES: &str = "names of queues";
 const DECIMALS: &str = "decimals";
@@ -100,6 +102,7 @@ impl Counts {
             (REQUESTED_MEMORY, self.requested_memory),
             (USED_MEMORY, self.used_memory),
             (NO_MEMORY, self.no_memory),
+            (IMPLAUSIBLE_MEMORY, self.implausible_memory),
             (PARTITION_AS_QUEUE, self.partition),
             (QUEUE_NAMES, self.queue_names),
             (DECIMALS, self.decimals),
@@ -200,6 +203,7 @@ impl Log<'_> {
                 "less than 10^18 in total",
             )
         })?;
+        counts.implausible_memory += u64::from(memory > most_memory(self.options).saturating_mul(processors));
         let wanted = fields[REQUESTED].positive().filter(|wanted| *wanted != processors);
         let wanted = wanted.and_then(|wanted| Some([wanted, total(wanted)?]));
         // A column 21 of another meaning is none.
@@ -262,6 +266,15 @@ impl Log<'_> {
     }
 }
 
+/// Returns the memory per processor beyond which a log's fields more likely have another unit: 1 TiB.
+fn most_memory(options: &ImportOptions) -> u128 {
+    match options.swf_memory_unit {
+        MemoryUnit::B => 1 << 40,
+        MemoryUnit::KB => 1 << 30,
+        MemoryUnit::MB => 1 << 20,
+    }
+}
+
 /// How a job of a status ended; `None` where the status says nothing.
 fn outcome_of(status: i64) -> Option<&'static str> {
     match status {
@@ -291,6 +304,14 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
             jobs(rows(REQUESTED_MEMORY)),
             jobs(rows(USED_MEMORY)),
             jobs(rows(NO_MEMORY)),
+        ));
+    }
+    let implausible = rows(IMPLAUSIBLE_MEMORY);
+    if 2 * implausible > rows(REQUESTED_MEMORY) + rows(USED_MEMORY) {
+        sentences.push(format!(
+            "{} more than 1 TiB of memory per processor: check what the fields mean, and state it with --swf-memory-unit \
+             (B, KB or MB) and --swf-memory-per (processor, node or job).",
+            counted(implausible, "job has", "jobs have"),
         ));
     }
     builder.remove_unused("mem");
