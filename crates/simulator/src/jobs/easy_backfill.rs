@@ -295,9 +295,8 @@ impl Engine<'_> {
         if !policy.key_depends_on_job() {
             return candidate.row;
         }
-        let counts = |entry: &Entry| entry.row != head && !self.limits.is_over(entry.row);
-        let first = self.pending.from(candidate.class, candidate.user, from).find(counts);
-        first.map_or(candidate.row, |first| first.row.min(candidate.row))
+        let first = self.pending.first_within(&self.limits, candidate.class, candidate.user, from, head);
+        first.map_or(candidate.row, |first| first.min(candidate.row))
     }
 
     /// After a start: jobs that are over a limit now wait no longer in this pass.

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::{Job, Policy};
 
+use super::held_back::HeldBack;
 use super::job_limits::HeldOfLimits;
 use super::kind::Kind;
 use super::layout::LayoutRule;
@@ -45,6 +46,8 @@ pub(super) struct Engine<'a> {
     /// By user: its place among the candidates behind the head, else [`NO_ROW`].
     pub(super) place: Vec<u32>,
     pub(super) set_aside: Vec<u32>,
+    /// Users all of whose waiting jobs in the current class limits hold back: the policy knows none of them.
+    pub(super) held_back: HeldBack,
     /// What this pass has established about each kind of job.
     pub(super) memo: Vec<Memo>,
     /// By user: the last pass in which the policy was notified to leave it out.
@@ -115,6 +118,7 @@ impl<'a> Engine<'a> {
             candidate: vec![NO_ROW; users],
             place: vec![NO_ROW; users],
             set_aside: Vec::new(),
+            held_back: HeldBack::new(users),
             memo: vec![Memo::default(); jobs.kinds.len()],
             notified_in_pass: vec![0; users],
             kinds_not_fitting: Vec::new(),
@@ -275,6 +279,7 @@ impl<'a> Engine<'a> {
         }
         policy.finished(now, &self.running_job(&job));
         self.limits.remove(job.row);
+        self.let_go(job.row, policy);
         self.pending.ended(now, job.row);
     }
 
@@ -310,6 +315,10 @@ impl<'a> Engine<'a> {
             return true;
         };
         let alone = self.pending.in_class(entry.class) == 1;
+        let was_held_back = entry.class == self.class && self.held_back.remove(entry.user);
+        if was_held_back {
+            self.notify_first_pending(entry.user, policy);
+        }
         // The policy knows one class; a higher class replaces it when scheduling begins.
         if entry.class == self.class && (alone || self.pending.first(entry.class, entry.user) == Some(entry.row)) {
             policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(entry.row)));
@@ -317,8 +326,21 @@ impl<'a> Engine<'a> {
         true
     }
 
+    /// Shows the policy the users whom limits may hold back no longer since a job has ended.
+    fn let_go(&mut self, ended: u32, policy: &mut dyn Policy) {
+        let user = self.user_of(ended);
+        if !self.jobs.limits.are_of_user(self.workload, ended) {
+            self.held_back.remove_all().into_iter().for_each(|user| self.notify_first_pending(user, policy));
+        } else if self.held_back.remove(user) {
+            self.notify_first_pending(user, policy);
+        }
+    }
+
     /// Notifies the policy of the user's first pending job in the current class.
     pub(super) fn notify_first_pending(&mut self, user: u32, policy: &mut dyn Policy) {
+        if self.held_back.contains(user) {
+            return policy.set_first_pending(UserId(user), None);
+        }
         let first = self.pending.first(self.class, user).map(|row| self.pending_job(row));
         policy.set_first_pending(UserId(user), first.as_ref());
     }
@@ -330,18 +352,12 @@ impl<'a> Engine<'a> {
         if top == self.class {
             return true;
         }
-        for user in 0..self.candidate.len() as u32 {
-            if self.pending.first(self.class, user).is_some() {
-                policy.set_first_pending(UserId(user), None);
-            }
-        }
+        self.pending.users(self.class).for_each(|user| policy.set_first_pending(UserId(user), None));
         self.class = top;
+        self.held_back.remove_all();
         self.restore(policy);
-        for user in 0..self.candidate.len() as u32 {
-            if self.pending.first(top, user).is_some() {
-                self.notify_first_pending(user, policy);
-            }
-        }
+        let waiting: Vec<u32> = self.pending.users(top).collect();
+        waiting.into_iter().for_each(|user| self.notify_first_pending(user, policy));
         true
     }
 
@@ -356,9 +372,14 @@ impl<'a> Engine<'a> {
     fn schedule(&mut self, now: Time, policy: &mut dyn Policy, first_new: usize) -> Result<(), SimulationError> {
         let mut highest = 0;
         let mut without_capacity = Vec::new();
-        while self.turn_to_class(highest, policy) {
+        let mut changed = None;
+        loop {
+            let class = self.class;
+            if !self.turn_to_class(highest, policy) {
+                break;
+            }
             self.progress.check()?;
-            self.show_within_limits(&without_capacity, policy);
+            self.show_within_limits(&without_capacity, changed.filter(|_| self.class == class), policy);
             let Some(user) = policy.next(now) else {
                 // All users pending in this class are set aside: the next lower class has its turn.
                 highest = self.class + 1;
@@ -370,6 +391,7 @@ impl<'a> Engine<'a> {
             if let Some(held) = self.machines.take(kind) {
                 self.start(now, first, held, false, policy)?;
                 self.considered_for = None;
+                changed = self.jobs.limits.are_of_user(self.workload, first).then_some(user.0);
                 // The started job may bring the user over a limit: check again.
                 self.candidate[user.index()] = NO_ROW;
                 self.notify_first_pending(user.0, policy);
@@ -399,29 +421,29 @@ impl<'a> Engine<'a> {
     }
 
     /// Shows a policy whose key depends on the job each user's first job that no limit holds back; other policies are shown
-    /// another only once they name a user whose first is held back. Users in `without_capacity` are set aside.
-    fn show_within_limits(&mut self, without_capacity: &[u32], policy: &mut dyn Policy) {
+    /// another only once they name a user whose first is held back. Users in `without_capacity` are set aside; `only`: the only
+    /// user for whom anything has changed.
+    fn show_within_limits(&mut self, without_capacity: &[u32], only: Option<u32>, policy: &mut dyn Policy) {
         if !self.hides_held_back(policy) {
             return;
         }
-        for user in self.pending.users_by_first(self.class) {
-            let Some(first) = self.pending.first(self.class, user).filter(|_| !without_capacity.contains(&user)) else {
+        let users: Vec<u32> = only.map_or_else(|| self.pending.users(self.class).collect(), |user| vec![user]);
+        for user in users {
+            if self.held_back.contains(user) || without_capacity.contains(&user) {
                 continue;
-            };
-            let shown = &mut self.candidate[user as usize];
-            let mut rows = self.pending.from(self.class, user, first).map(|entry| entry.row);
-            let within = rows.find(|&row| !self.limits.is_over(row));
-            drop(rows);
-            // The first is a candidate only where all are held back.
-            let becomes = match within {
-                Some(row) if row == first && *shown == NO_ROW => continue,
-                Some(row) => row,
-                None => first,
-            };
-            if std::mem::replace(shown, becomes) != becomes {
-                self.set_aside.push(user);
-                policy.set_first_pending(UserId(user), within.map(|row| self.pending_job(row)).as_ref());
             }
+            let Some(first) = self.pending.first(self.class, user) else { continue };
+            let within = self.pending.first_within(&self.limits, self.class, user, first, NO_ROW);
+            let shown = &mut self.candidate[user as usize];
+            match within {
+                Some(row) if *shown == if row == first { NO_ROW } else { row } => continue,
+                Some(row) => {
+                    *shown = row;
+                    self.set_aside.push(user);
+                }
+                None => self.held_back.insert(user),
+            }
+            policy.set_first_pending(UserId(user), within.map(|row| self.pending_job(row)).as_ref());
         }
     }
 
@@ -435,11 +457,14 @@ impl<'a> Engine<'a> {
         if !self.limits.is_over(first) {
             return Some(first);
         }
-        let mut later = self.pending.after(self.class, user, first).map(|e| e.row);
-        let next = later.find(|&row| !self.limits.is_over(row));
-        drop(later);
-        self.set_aside.push(user);
-        self.candidate[user as usize] = next.unwrap_or(first);
+        let next = self.pending.first_within(&self.limits, self.class, user, first, NO_ROW);
+        match next {
+            Some(row) => {
+                self.set_aside.push(user);
+                self.candidate[user as usize] = row;
+            }
+            None => self.held_back.insert(user),
+        }
         policy.set_first_pending(UserId(user), next.map(|row| self.pending_job(row)).as_ref());
         None
     }

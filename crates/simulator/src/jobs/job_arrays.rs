@@ -37,6 +37,12 @@ impl JobArrays {
         self.of(workload, row).map(|(array, _)| array)
     }
 
+    /// The text that names the array of a row and its throttle, if it has one.
+    pub(super) fn throttled(&self, workload: &Workload, row: u32) -> Option<u32> {
+        let text = workload.detail_id(Detail::Array, row as usize)?;
+        self.of(workload, row).filter(|(_, throttle)| throttle.is_some()).map(|_| text)
+    }
+
     /// The array of a row, and its throttle.
     fn of(&self, workload: &Workload, row: u32) -> Option<(u32, Option<u32>)> {
         if self.arrays == 0 {

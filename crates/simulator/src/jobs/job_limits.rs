@@ -110,6 +110,18 @@ impl JobLimits {
         self.licences.is_any() || self.arrays.have_throttles() || self.limits.iter().any(|limit| names(limit) > 0)
     }
 
+    /// The number of a row's set of limits, in which it differs from all sets of other users; `None` if there are no limits.
+    pub(crate) fn set_of(&self, row: usize) -> Option<u32> {
+        self.set.get(row).copied()
+    }
+
+    /// Whether what a row holds of limits, licences and throttles counts for jobs of its user alone.
+    pub(crate) fn are_of_user(&self, workload: &Workload, row: u32) -> bool {
+        self.of(row as usize).all(|(_, limit)| limit.each_user)
+            && self.licences.of(workload, row as usize).is_empty()
+            && self.arrays.throttled(workload, row).is_none()
+    }
+
     fn of(&self, row: usize) -> impl Iterator<Item = (usize, &Limit)> {
         let set = self.set.get(row).map_or(&[][..], |set| &self.sets[*set as usize]);
         set.iter().map(|at| (*at as usize, &self.limits[*at as usize]))

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use evenhand_model::{Time, UserId, Workload};
 
+use super::job_limits::HeldOfLimits;
 use super::kind::Kind;
+use super::limit_groups::WaitingByLimits;
 use super::pending_kinds::PendingKinds;
 use super::prepared_jobs::Jobs;
 use crate::UserTasks;
@@ -46,6 +48,8 @@ pub(crate) struct PendingJobs<'a> {
     users: Vec<BTreeSet<u32>>,
     /// By kind.
     pub(crate) kinds: PendingKinds,
+    /// By what limits tell apart.
+    by_limits: WaitingByLimits<'a>,
 }
 
 impl<'a> PendingJobs<'a> {
@@ -69,6 +73,7 @@ impl<'a> PendingJobs<'a> {
             count_of_user: vec![0; jobs.classes * workload.users().len()],
             users: vec![BTreeSet::new(); jobs.classes],
             kinds: PendingKinds::new(jobs.kinds.len()),
+            by_limits: WaitingByLimits::new(&jobs.limit_groups, workload.users().len()),
         }
     }
 
@@ -146,6 +151,7 @@ impl<'a> PendingJobs<'a> {
             self.users[usize::from(class)].insert(entry.user);
         }
         self.kinds.submit(kind, entry.user, row as u32, entry.estimate);
+        self.by_limits.submit(entry.user, row as u32);
         entry
     }
 
@@ -159,6 +165,7 @@ impl<'a> PendingJobs<'a> {
             self.users[usize::from(entry.class)].remove(&entry.user);
         }
         self.kinds.start(entry.kind, entry.user, row);
+        self.by_limits.start(entry.user, row);
         entry.row = NO_ROW;
         self.done[row as usize] = true;
         self.gone += 1;
@@ -180,7 +187,7 @@ impl<'a> PendingJobs<'a> {
 
     /// The users with a waiting job of a class, in the order of their first.
     pub(crate) fn users_by_first(&mut self, class: u8) -> Vec<u32> {
-        let users: Vec<u32> = self.users[usize::from(class)].iter().copied().collect();
+        let users: Vec<u32> = self.users(class).collect();
         let mut users: Vec<(Option<u32>, u32)> =
             users.into_iter().map(|user| (self.first(class, user), user)).collect();
         users.sort_unstable();
@@ -216,6 +223,26 @@ impl<'a> PendingJobs<'a> {
             *next += 1;
         }
         None
+    }
+
+    /// The user's first waiting job of a class that limits do not hold back, from row `from` on and other than `except`.
+    pub(crate) fn first_within(
+        &self,
+        limits: &HeldOfLimits<'_>,
+        class: u8,
+        user: u32,
+        from: u32,
+        except: u32,
+    ) -> Option<u32> {
+        if !self.jobs.limits.is_any() {
+            return self.from(class, user, from).map(|entry| entry.row).find(|row| *row != except);
+        }
+        self.by_limits.first_within(class, user, from, except, |row| limits.is_over(row))
+    }
+
+    /// The users with a waiting job of a class, ascending.
+    pub(crate) fn users(&self, class: u8) -> impl Iterator<Item = u32> {
+        self.users[usize::from(class)].iter().copied()
     }
 
     /// The user's waiting jobs of a class after `row`.

@@ -9,6 +9,7 @@ use super::job_limits::{JobLimits, beyond_submit_limits};
 use super::kind::{Kind, Misfit};
 use super::lay_out::{Asked, SourceLayout};
 use super::layout::{Layout, LayoutRule};
+use super::limit_groups::LimitGroups;
 use super::queue_choices::QueueChoices;
 use super::requirements::SiteRequirements;
 use super::site::Site;
@@ -52,6 +53,7 @@ pub struct Jobs {
     /// How many queues the site has.
     pub(crate) queues: usize,
     pub(crate) limits: JobLimits,
+    pub(crate) limit_groups: LimitGroups,
     /// The nice values by their texts in the workload.
     pub(crate) nice: Vec<i64>,
     /// Rows without a requested wall time: their run time is used.
@@ -111,6 +113,7 @@ impl Jobs {
             classes: priorities.len().min(255),
             queues: site.queues.len(),
             limits: JobLimits::new(workload, site, &choices),
+            limit_groups: LimitGroups::default(),
             without_request: 0,
             exceeded_request: 0,
             unknown_queues: unknown_queues(workload, site),
@@ -191,6 +194,7 @@ impl Jobs {
             jobs.estimate.push(asked.max(ran).max(1));
             jobs.kind.push(*id);
         }
+        jobs.limit_groups = LimitGroups::new(workload, &jobs);
         jobs
     }
 
