@@ -18,7 +18,19 @@ pub struct Forecaster<'a> {
 impl<'a> Forecaster<'a> {
     /// Learns from the jobs that were submitted by `now`, as calibration does: at most 8000, of ten weeks.
     pub fn at(log: &'a Log, now: i64, seed: u64) -> Forecaster<'a> {
-        let end = log.first_from(now + 1);
+        Forecaster::after(log, log.first_from(now + 1), now, seed)
+    }
+
+    /// The same at the submission of a job, before the jobs that stand behind it in the log at that instant.
+    ///
+    /// # Panics
+    /// Panics if the log has no such job.
+    pub fn at_submission(log: &'a Log, job: usize, seed: u64) -> Forecaster<'a> {
+        Forecaster::after(log, job + 1, log.jobs()[job].submit, seed)
+    }
+
+    /// The same at `now` after the submission of the jobs before `end`.
+    fn after(log: &'a Log, end: usize, now: i64, seed: u64) -> Forecaster<'a> {
         let first = end.saturating_sub(LEARNED).max(log.first_from(now - LEARNED_S)).min(end);
         let mut predictor = Predictor::new(log, first, seed);
         for observation in observe(log, first..end, seed) {
@@ -26,7 +38,7 @@ impl<'a> Forecaster<'a> {
         }
         predictor.learn_until(now);
         let mut observer = Observer::new(log);
-        observer.go_to(now);
+        observer.go_to(end, now);
         Forecaster { log, now, seed, observer, predictor }
     }
 

@@ -107,10 +107,11 @@ impl<'a> Observer<'a> {
 
     /// Goes to the submission of job `target`, without observing it.
     pub(crate) fn skip_to(&mut self, target: usize) {
-        self.advance_to(target, self.log.jobs()[target].submit);
+        self.go_to(target, self.log.jobs()[target].submit);
     }
 
-    fn advance_to(&mut self, submitted: usize, now: i64) {
+    /// Goes to the instant `now`, after the submission of the jobs before `submitted`.
+    pub(crate) fn go_to(&mut self, submitted: usize, now: i64) {
         let past = &mut self.past;
         self.state.advance_to(submitted, now, |job| past.started(job));
     }
@@ -129,11 +130,6 @@ impl<'a> Observer<'a> {
         let last_waits = self.past.last_waits(job.user);
         let features = self.features(job, plan, &replays);
         Observation { features, replays, plan, last_waits }
-    }
-
-    /// Goes to the instant `now`, after all submissions by then.
-    pub(crate) fn go_to(&mut self, now: i64) {
-        self.advance_to(self.log.first_from(now + 1), now);
     }
 
     /// The jobs that run.

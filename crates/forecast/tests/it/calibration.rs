@@ -1,8 +1,8 @@
 //! Forecasts of a generated site: how good they are, and that they know nothing of the future.
 
-use evenhand_forecast::{Log, calibrate, forecast_jobs};
+use evenhand_forecast::{Forecaster, Log, calibrate, forecast_jobs};
 
-use crate::generated_log::{busy_site, log_of, simulated_starts};
+use crate::generated_log::{JobSpec, busy_site, log_of, simulated_starts};
 
 const CAPACITY: u64 = 64;
 
@@ -50,6 +50,28 @@ fn what_happens_after_a_submission_changes_no_forecast_of_it() {
     assert!(changed > 200);
     let again = forecast_jobs(&Log::of(&log_of(&other, &other_starts)).unwrap(), 500..700, 1);
     assert_eq!(before, again);
+}
+
+#[test]
+fn jobs_behind_a_job_at_the_same_second_change_no_forecast_of_it_at_its_submission() {
+    let mut jobs = busy_site(900, 3);
+    // So several are submitted at one second.
+    jobs.iter_mut().for_each(|job| job.submit -= job.submit % 600);
+    let starts = simulated_starts(&jobs, CAPACITY);
+    let waits = |n: &usize| starts[*n] > jobs[*n].submit && jobs[n + 1].submit == jobs[*n].submit;
+    let target = (500..899).find(waits).unwrap();
+    let mut other = jobs.clone();
+    let behind = (target + 1..900).take_while(|n| jobs[*n].submit == jobs[target].submit);
+    behind.for_each(|n| (other[n].size, other[n].limit, other[n].user) = (1, 99_999, 19));
+    let forecast = |jobs: &[JobSpec]| {
+        let log = Log::of(&log_of(jobs, &starts)).unwrap();
+        let mut then = Forecaster::at_submission(&log, target, 1);
+        (then.waiting().len(), then.waiting_job(target).unwrap())
+    };
+    let (waiting, found) = forecast(&jobs);
+    assert_eq!((waiting, found), forecast(&other));
+    let log = Log::of(&log_of(&jobs, &starts)).unwrap();
+    assert!(Forecaster::at(&log, jobs[target].submit as i64, 1).waiting().len() > waiting);
 }
 
 #[test]

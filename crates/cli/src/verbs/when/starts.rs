@@ -32,14 +32,20 @@ pub(super) fn run(args: &WhenArgs, site: &SiteLog, common: &Common, console: &Co
     }
     let shapes = args.shape.iter().map(|text| shape(text, args, site)).collect::<Result<Vec<_>, _>>()?;
     let at = match (&args.at, &jobs[..]) {
-        (Some(text), _) => site.clock.parse("--at", text)?,
-        (None, [job]) if shapes.is_empty() => site.log.jobs()[*job].submit,
-        _ => site.clock.last(),
+        (Some(text), _) => Some(site.clock.parse("--at", text)?),
+        (None, [_]) if shapes.is_empty() => None,
+        _ => Some(site.clock.last()),
     };
-    for &job in &jobs {
-        waits_at(site, job, at)?;
-    }
-    let mut forecaster = Forecaster::at(&site.log, at, common.seed());
+    let mut forecaster = match (at, &jobs[..]) {
+        // What was known at its submission, and no job behind it in the log.
+        (None, [job, ..]) => Forecaster::at_submission(&site.log, *job, common.seed()),
+        (at, _) => {
+            let at = at.unwrap_or_else(|| site.clock.last());
+            jobs.iter().try_for_each(|&job| waits_at(site, job, at))?;
+            Forecaster::at(&site.log, at, common.seed())
+        }
+    };
+    let at = forecaster.now();
     let mut forecasts = Vec::new();
     for (text, job) in args.shape.iter().zip(&shapes) {
         let forecast = forecaster.new_job(job);
