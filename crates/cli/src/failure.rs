@@ -43,6 +43,19 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Refuses options that apply only beside another one, which is not there; each with whether it is given.
+    ///
+    /// clap drops what an option requires where that conflicts with an argument that is present.
+    #[cfg(feature = "analysis")]
+    pub(crate) fn refuse_without(needed: &str, options: &[(&str, bool)]) -> Result<(), Failure> {
+        match options.iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((option, _)) => {
+                Err(Failure::Input(format!("{option}: applies to {needed} only; give {needed}, or leave {option} out")))
+            }
+        }
+    }
+
     /// Returns the failure for an error of the environment or of the input.
     pub(crate) fn new(error: impl std::fmt::Display, environment: bool) -> Failure {
         if environment { Failure::Environment(error.to_string()) } else { Failure::Input(error.to_string()) }

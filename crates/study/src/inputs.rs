@@ -93,12 +93,16 @@ fn document_weights(document: &Document) -> Result<Named, DocumentError> {
 
 fn csv_weights(source: &Source) -> Result<Named, DocumentError> {
     let mut named = BTreeMap::new();
-    let mut at = 0;
-    for line in source.text().split_inclusive('\n') {
+    let text = source.text();
+    let rows = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let first = text.len() - rows.len();
+    let mut at = first;
+    for line in rows.split_inclusive('\n') {
         let start = at;
         at += line.len();
         let line = line.trim_end();
-        if line.is_empty() || line.starts_with('#') || (start == 0 && line == "user,weight") {
+        let is_header = || line.split(',').map(str::trim).map(str::to_lowercase).eq(["user", "weight"]);
+        if line.is_empty() || line.starts_with('#') || (start == first && is_header()) {
             continue;
         }
         let whole = start..start + line.len();
@@ -109,11 +113,24 @@ fn csv_weights(source: &Source) -> Result<Named, DocumentError> {
         let quantity = positive(weight).map_err(|problem| {
             source.error(whole.end - weight.len()..whole.end, format!("weight of {user}: {problem}"))
         })?;
-        if named.insert(user.to_string(), quantity).is_some() {
+        let Some(user) = unquoted(user).filter(|user| !user.is_empty()) else {
+            let problem =
+                format!("found {line:?}, expected user,weight, where a name in quotation marks ends with one");
+            return Err(source.error(whole, problem));
+        };
+        if named.insert(user.clone(), quantity).is_some() {
             return Err(source.error(whole, format!("user {user:?} has a weight already, expected one line a user")));
         }
     }
     Ok((one(), named))
+}
+
+/// Returns a field of a CSV file without its quotation marks (RFC 4180); `None` if they are not closed.
+fn unquoted(field: &str) -> Option<String> {
+    let Some(rest) = field.strip_prefix('"') else { return Some(field.to_string()) };
+    let inner = rest.strip_suffix('"')?;
+    let name = inner.replace("\"\"", "\u{0}");
+    (!name.contains('"')).then(|| name.replace('\u{0}', "\""))
 }
 
 fn one() -> Quantity {
@@ -146,6 +163,9 @@ mod tests {
         let both = Ok((vec![2.0, 0.5], vec!["zoe".to_string()]));
         assert_eq!(weights_of("w.toml", "default = \"1/2\"\n[weights]\nann = 2\nzoe = 3\n"), both);
         assert_eq!(weights_of("w.csv", "user,weight\n# a comment\nann,2\nbob,0.5\nzoe,3\n"), both);
+        // As spreadsheets write it.
+        assert_eq!(weights_of("w.csv", "\u{feff}User, Weight\r\n\"ann\",2\r\nbob,0.5\r\nzoe,3\r\n"), both);
+        assert_eq!(unquoted("\"Smith, \"\"Al\"\"\"").as_deref(), Some("Smith, \"Al\""));
         assert_eq!(weights_of("w.toml", ""), Ok((vec![1.0, 1.0], vec![])));
     }
 
@@ -159,6 +179,8 @@ mod tests {
         assert!(error("w.toml", "[weights\n").starts_with(":1:9: "));
         assert!(error("w.csv", "ann,2\nbob,x\n").starts_with(":2:5: weight of bob: found \"x\""));
         assert!(error("w.csv", "ann,2\nbob\n").starts_with(":2:1: found \"bob\""));
+        assert!(error("w.csv", "\"ann,2\n").starts_with(":1:1: found \"\\\"ann,2\", expected user,weight"));
+        assert!(error("w.csv", "ann,2\n,3\n").starts_with(":2:1: found \",3\""));
         assert!(error("w.csv", "ann,2\nann,3\n").starts_with(":2:1: user \"ann\" has a weight already"));
     }
 

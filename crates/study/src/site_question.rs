@@ -50,7 +50,7 @@ pub fn cluster_file_of(log: &Path) -> Option<PathBuf> {
 /// resources, and processors without a header, from the peak of use.
 pub fn site_capacity(workload: &Workload) -> SiteCapacity {
     let PeakUse { units: peak, at } = peak_use(workload);
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = unreadable_processors(workload).collect();
     let first = workload.columns().submit.first().copied().unwrap_or_default();
     let mut units = Vec::new();
     for (r, ((resource, peak), at)) in workload.resources().iter().zip(&peak).zip(at).enumerate() {
@@ -69,7 +69,8 @@ pub fn site_capacity(workload: &Workload) -> SiteCapacity {
             units.push(peak.clone());
             continue;
         };
-        notes.push(format!("Capacity: {processors} of {name}, {key} of the log's header."));
+        let of_nodes = if key == MAX_NODES { ", where a node counts as one processor" } else { "" };
+        notes.push(format!("Capacity: {processors} of {name}, {key} of the log's header{of_nodes}."));
         notes.extend(excess(workload, name, peak, (key, processors), at.max(first) - first).map(|e| e.warning()));
         units.push(Rational::from(processors));
     }
@@ -171,13 +172,39 @@ pub(crate) fn above_capacity(workload: &Workload, peak: &PeakUse, name: &str, un
 /// Returns the processors that a header states, with the key. By the Standard Workload Format MaxProcs is there where a
 /// node has several processors, so without it a node is a processor.
 pub fn stated_processors(workload: &Workload) -> Option<(&'static str, u64)> {
-    let number = |key: &'static str| {
-        let (_, value) = workload.header().iter().find(|(k, _)| k == key)?;
-        // A remark may follow: `400 (48 interactive, 352 batch)`.
-        let digits = value.split(|c: char| !c.is_ascii_digit()).next()?;
-        digits.parse().ok().filter(|n| *n > 0).map(|n| (key, n))
-    };
-    number("MaxProcs").or_else(|| number("MaxNodes"))
+    [MAX_PROCS, MAX_NODES].into_iter().find_map(|key| Some((key, whole_number(header_value(workload, key)?)?)))
+}
+
+/// The keys of a header that state processors.
+const MAX_PROCS: &str = "MaxProcs";
+const MAX_NODES: &str = "MaxNodes";
+
+fn header_value<'w>(workload: &'w Workload, key: &str) -> Option<&'w str> {
+    workload.header().iter().find(|(k, _)| k.eq_ignore_ascii_case(key)).map(|(_, value)| value.as_str())
+}
+
+/// Returns the number above 0 with which a text begins, whose digits may be in groups: `1,024`. A remark may follow:
+/// `400 (48 interactive, 352 batch)`.
+fn whole_number(text: &str) -> Option<u64> {
+    let word =
+        text.split(|c: char| c.is_whitespace() || c == '(' || c == ';').next()?.trim_end_matches([',', '.', ':']);
+    let mut groups = word.split(',');
+    let (first, others) = (groups.next()?, groups.collect::<Vec<&str>>());
+    let is_grouped = others.is_empty() || (first.len() <= 3 && others.iter().all(|group| group.len() == 3));
+    let digits: String = word.chars().filter(|c| *c != ',').collect();
+    let is_number = is_grouped && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| digits.parse().ok()).flatten().filter(|number| *number > 0)
+}
+
+/// Returns what a header states of processors that is no number, with the key.
+fn unreadable_processors(workload: &Workload) -> impl Iterator<Item = String> + '_ {
+    [MAX_PROCS, MAX_NODES].into_iter().filter_map(|key| {
+        let value = header_value(workload, key)?;
+        let is_unknown = matches!(value.trim(), "" | "-1" | "0") || value.trim().eq_ignore_ascii_case("unknown");
+        (!is_unknown && whole_number(value).is_none()).then(|| {
+            format!("Warning: {key} of the log's header is {value:?}, expected a whole number; it is left out.")
+        })
+    })
 }
 
 /// Returns time zero of a workload in seconds since 1970: `UnixStartTime` of an SWF header, or 0 if the times themselves
@@ -191,7 +218,9 @@ pub fn unix_origin(workload: &Workload) -> Option<u64> {
 
 /// Returns the scheduler of the site's question, and why: EASY where most jobs have a requested wall time.
 pub fn site_scheduler(workload: &Workload) -> (Backfill, String) {
-    let asked = (0..workload.len()).filter(|row| workload.requested(*row).is_some()).count();
+    // A request of zero means that none was recorded.
+    let asked =
+        (0..workload.len()).filter(|row| workload.requested(*row).is_some_and(|wall| wall > Span::ZERO)).count();
     let share = format!("{asked} of {} a requested wall time", counted(workload.len(), "job has", "jobs have"));
     match 2 * asked > workload.len() {
         true => (Backfill::Easy, format!("Scheduler: easy, since {share}.")),
@@ -245,9 +274,17 @@ mod tests {
     fn processors_come_from_the_header_and_the_rest_from_the_peak_of_use() {
         let (units, notes) = capacity(&[("MaxNodes", "8"), ("MaxProcs", "16")]);
         assert_eq!(units, ["16", "28"]);
-        assert!(notes.contains("16 of cpu, MaxProcs") && notes.contains("28 of mem, the peak of use"), "{notes}");
+        assert!(notes.contains("16 of cpu, MaxProcs") && notes.contains("28 KB of mem, the peak of use"), "{notes}");
         assert_eq!(capacity(&[("MaxNodes", "400 (48 interactive)")]).0, ["400", "28"]);
         assert_eq!(capacity(&[("MaxProcs", "unknown")]).0, ["8", "28"]);
+        for (text, cpu) in [("1,024", "1024"), ("16 (2 of them old)", "16"), ("12,345,678", "12345678")] {
+            assert_eq!(capacity(&[("maxprocs", text)]).0, [cpu, "28"], "{text}");
+        }
+        for text in ["many", "1e3", "16.5", "1,24", "1024,000", "99999999999999999999", "-5"] {
+            let (units, notes) = capacity(&[("MaxProcs", text)]);
+            assert_eq!(units, ["8", "28"], "{text}");
+            assert!(notes.contains(&format!("MaxProcs of the log's header is {text:?}")), "{notes}");
+        }
         let (units, notes) = capacity(&[("MaxProcs", "6")]);
         assert_eq!(units, ["6", "28"]);
         assert!(notes.contains("hold 8 of cpu at once, more than MaxProcs"), "{notes}");

@@ -17,8 +17,24 @@ pub(crate) fn run(
     console: &Console,
 ) -> Result<Outcome, Failure> {
     if let Some(path) = &args.history.history {
+        Failure::refuse_without("--search-lies", &[("--tries", args.tries.is_some())])?;
         return history::run(path, args, common, registry, console);
     }
+    let of_history = &args.history;
+    Failure::refuse_without(
+        "--history",
+        &[
+            ("--capacity", of_history.capacity.is_some()),
+            ("--weights", of_history.weights.is_some()),
+            ("--since", of_history.since.is_some()),
+            ("--until", of_history.until.is_some()),
+            ("--policy", !of_history.policy.is_empty()),
+            ("--half-life", of_history.half_life.is_some()),
+            ("--accounts", of_history.accounts.is_some()),
+            ("--out", of_history.out.is_some()),
+            ("--utc-offset", of_history.utc_offset.is_some()),
+        ],
+    )?;
     if args.user.is_some() && !args.search_lies {
         return Err(Failure::Input("--user: applies to --search-lies and to --history; give one of them".into()));
     }

@@ -343,12 +343,19 @@ fn repeats(args: &StudyArgs, common: &Common, plan: &Plan) -> Repeats {
 }
 
 fn decays(args: &StudyArgs) -> Result<Vec<(String, Decay)>, Failure> {
-    if !args.half_life.is_empty() {
-        return args.half_life.iter().map(|text| Ok((text.clone(), decay::parse_half_life(text)?))).collect();
-    }
     let default = [decay::DEFAULT_DELTA.to_string()];
     let deltas = if args.delta.is_empty() { &default[..] } else { &args.delta };
-    deltas.iter().map(|text| Ok((text.clone(), decay::parse_delta(text)?))).collect()
+    let is_delta = args.half_life.is_empty();
+    let (option, texts) = if is_delta { ("--delta", deltas) } else { ("--half-life", args.half_life.as_slice()) };
+    let mut found: Vec<(String, Decay)> = Vec::new();
+    for text in texts {
+        let decay = if is_delta { decay::parse_delta(text)? } else { decay::parse_half_life(text)? };
+        if let Some((same, _)) = found.iter().find(|(_, other)| *other == decay) {
+            return Err(Failure::Input(format!("{option}: {same} and {text} are the same, expected each once")));
+        }
+        found.push((text.clone(), decay));
+    }
+    Ok(found)
 }
 
 fn method(

@@ -145,6 +145,13 @@ impl GivenQuestion {
         };
         let capacities =
             capacities.into_iter().map(|c| read_capacity(c, workload, console)).collect::<Result<_, _>>()?;
+        let (of_site, _) = site_scheduler(workload);
+        if self.scheduler.is_none() && !is_generated(workload) && of_site != Backfill::None {
+            console.note(
+                "Scheduler: strict, the default with --capacity, where nothing starts before the head of the queue. If the \
+                 site backfills, give --scheduler easy.",
+            );
+        }
         Ok(Question { policies, capacities, capacity_names, scheduler: self.scheduler.unwrap_or_default() })
     }
 }

@@ -14,6 +14,10 @@ pub(crate) fn run(args: &WhenArgs, common: &Common, console: &Console) -> Result
                        --job JOB for a job that waits, or --calibrate for how good forecasts are";
         return Err(Failure::Input(problem.into()));
     }
+    if !args.calibrate {
+        let of_calibrate = [("--from", args.from.is_some()), ("--to", args.to.is_some())];
+        Failure::refuse_without("--calibrate", &of_calibrate)?;
+    }
     let site = SiteLog::read(&args.log, common, console)?;
     if args.calibrate {
         calibrate::run(args, &site, common, console)

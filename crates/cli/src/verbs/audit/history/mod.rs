@@ -9,7 +9,8 @@ mod tables;
 use std::path::Path;
 
 use evenhand_audit::{AuditError, History, Property, Window};
-use evenhand_model::{Capacity, CapacityError, Span, Time, mean_use};
+use evenhand_model::duration_text::duration;
+use evenhand_model::{Capacity, CapacityError, Span, Time, Workload, mean_use};
 use evenhand_policies::{Order, Registry};
 use evenhand_report::audit_page::{EntitlementRecord, write_audit_report};
 use evenhand_study::{PolicyInputs, RequestedCapacity, peak_above_stated, site_capacity, stated_processors};
@@ -27,6 +28,21 @@ use crate::output::write_files::lock_folder;
 
 /// The description of a capacity that nothing states.
 const PEAK_USE: &str = "the peak use";
+
+/// Refuses a window that begins after all jobs have ended: every property would hold of nothing.
+fn refuse_empty_window(window: &Window, workload: &Workload) -> Result<(), Failure> {
+    let columns = workload.columns();
+    let end = |row: usize| workload.start(row).unwrap_or(columns.submit[row]).checked_add(columns.duration[row]);
+    let last = (0..workload.len()).filter_map(end).max().unwrap_or_default();
+    if window.from < last || window.from == Time::ZERO {
+        return Ok(());
+    }
+    let first = columns.submit.first().copied().unwrap_or_default();
+    let whole = duration((last - first).secs_f64());
+    Err(Failure::Input(format!(
+        "--since: nothing of the history lies after it; it ends {whole} after the first submission"
+    )))
+}
 
 /// Audits the history at `path`.
 pub(super) fn run(
@@ -71,6 +87,7 @@ pub(super) fn run(
     let first = workload.columns().submit.first().copied().unwrap_or_default();
     let window =
         Window { from: since.map_or(Time::ZERO, |s| first + s), until: until.map_or(Time::MAX, |span| first + span) };
+    refuse_empty_window(&window, &workload)?;
     let calendar = entitlement_record::calendar(&workload, offset_ns);
     let capacity_is = (&pool, pool_is.as_str());
     let entitlements = match (&shares, &args.out) {
