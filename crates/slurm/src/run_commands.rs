@@ -1,6 +1,7 @@
 //! Runs Slurm's commands and classifies their failures.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
 use std::io;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -226,6 +227,10 @@ fn or_no_reason(message: String) -> String {
     if message.is_empty() { "it failed without a message".into() } else { message }
 }
 
+/// How the names of variables begin that are options of Slurm's commands.
+const DEFAULTS: [&str; 8] =
+    ["SQUEUE_", "SACCT_", "SCONTROL_", "SINFO_", "SPRIO_", "SSHARE_", "SLURM_CLUSTERS", "SHOW_UNITS"];
+
 fn command(call: &Call) -> Command {
     let mut command = Command::new(call.program);
     command
@@ -237,20 +242,12 @@ fn command(call: &Call) -> Command {
         .env("SLURM_TIME_FORMAT", if call.program == "sacct" { "standard" } else { "%s" })
         .env("TZ", "UTC0");
     // The user's own defaults must not change the output.
-    for variable in [
-        "SQUEUE_FORMAT",
-        "SQUEUE_FORMAT2",
-        "SQUEUE_SORT",
-        "SQUEUE_STATES",
-        "SQUEUE_USERS",
-        "SQUEUE_PARTITION",
-        "SQUEUE_ACCOUNT",
-        "SQUEUE_QOS",
-        "SACCT_FORMAT",
-        "SLURM_CLUSTERS",
-        "SHOW_UNITS",
-    ] {
-        command.env_remove(variable);
+    let is_default = |name: &OsString| {
+        let name = name.to_string_lossy();
+        DEFAULTS.iter().any(|defaults| name.starts_with(defaults))
+    };
+    for name in std::env::vars_os().map(|(name, _)| name).filter(is_default) {
+        command.env_remove(name);
     }
     command
 }

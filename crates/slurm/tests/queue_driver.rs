@@ -56,6 +56,8 @@ struct Slurm {
     /// Queries hang until they are given up; writes work.
     is_silent: Cell<bool>,
     accounting: Cell<bool>,
+    /// From when on accounting was asked for last.
+    asked_from: RefCell<String>,
     ended: RefCell<String>,
 }
 
@@ -112,6 +114,7 @@ impl Slurm {
                 let time =
                     |name: &str| words.split(name).nth(1).and_then(|rest| rest.split(' ').next()).unwrap().to_owned();
                 assert!(time("--starttime=") <= time("--endtime="), "sacct refuses that: {words}");
+                *self.asked_from.borrow_mut() = time("--starttime=");
                 text = format!(
                     "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES\n{}",
                     self.ended.borrow()
@@ -317,6 +320,41 @@ fn short_jobs_are_charged_from_accounting_and_saved_across_a_restart() {
     driver.release().unwrap();
     driver.tick(NOW + Span::from_secs(60)).unwrap();
     assert_eq!(slurm.order(), [2, 1]);
+}
+
+#[test]
+fn a_restart_after_accounting_failed_reads_all_of_it() {
+    let slurm = Slurm::with([Job::of("ann", 2)]);
+    let (folder, store) = store();
+    slurm.accounting.set(true);
+    Driver::new(&slurm, &store, options("sdrf", true)).unwrap().tick(NOW).unwrap();
+    let whole = slurm.asked_from.borrow().clone();
+    drop((store, folder));
+    let (folder, store) = self::store();
+    slurm.accounting.set(false);
+    assert!(Driver::new(&slurm, &store, options("sdrf", true)).unwrap().tick(NOW).unwrap().accounting_error.is_some());
+    drop(store);
+    let store = SavedState::open(&folder.path().join("state")).unwrap();
+    slurm.accounting.set(true);
+    Driver::new(&slurm, &store, options("sdrf", true)).unwrap().tick(NOW).unwrap();
+    assert_eq!(*slurm.asked_from.borrow(), whole);
+}
+
+#[test]
+fn an_end_that_accounting_knows_is_not_guessed_when_it_fails_again() {
+    let slurm = Slurm::with([Job { runs: true, ..Job::of("ann", 64) }, Job::of("bob", 2)]);
+    let (_folder, store) = store();
+    let mut driver = Driver::new(&slurm, &store, options("sdrf", true)).unwrap();
+    let minute = Span::from_secs(60);
+    assert!(driver.tick(NOW).unwrap().accounting_error.is_some());
+    slurm.jobs.borrow_mut().remove(&1);
+    slurm.accounting.set(true);
+    *slurm.ended.borrow_mut() = "1|ann|a|main|1|900|1010|1:00:00|cpu=64,mem=100M,node=1\n".into();
+    assert_eq!(driver.tick(NOW + minute).unwrap().accounting_error, None);
+    slurm.accounting.set(false);
+    assert!(driver.tick(NOW + minute + minute).unwrap().accounting_error.is_some());
+    let ends: Vec<Time> = store.finished_jobs().unwrap().iter().map(|job| job.end).collect();
+    assert_eq!(ends, [Time::from_secs(1010)]);
 }
 
 #[test]

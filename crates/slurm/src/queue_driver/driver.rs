@@ -199,7 +199,8 @@ impl<'a> Driver<'a> {
     /// Performs one step: reads finished and waiting jobs, computes the order, and writes the site factors that change.
     ///
     /// # Errors
-    /// Returns an error if the site cannot be read or the order cannot be computed; then nothing was written.
+    /// Returns an error if the site cannot be read or the order cannot be computed, where nothing was written; or if Slurm or the
+    /// saved state fails while site factors are written: what was written is in the saved state.
     pub fn tick(&mut self, now: Time) -> Result<TickOutcome, DriveError> {
         self.read_settings(now)?;
         // Accounting first: a job that ends in between is in neither, and found in the next step.
@@ -209,6 +210,9 @@ impl<'a> Driver<'a> {
         let nodes = Nodes::read(self.commands)?.nodes;
         if accounting.is_some() {
             self.compare_queue(&queue, now)?;
+        } else {
+            // When it fails again, these have ended at times that it knew.
+            self.running.clear();
         }
         let site = SiteSnapshot {
             nodes: &nodes,
@@ -429,7 +433,7 @@ impl<'a> Driver<'a> {
         let from = self.read_until.map_or(oldest, |until| until.min(now).saturating_sub(OVERLAP).max(oldest));
         match FinishedJob::read(self.commands, from, now, true) {
             Ok(ended) => {
-                self.remember(ended, now, now)?;
+                self.remember(ended, now, Some(now))?;
                 self.read_until = Some(now);
                 Ok(None)
             }
@@ -444,11 +448,17 @@ impl<'a> Driver<'a> {
         let gone = self.running.drain().filter(|(id, _)| !running.contains_key(id));
         let gone: Vec<FinishedJob> = gone.map(|(_, job)| FinishedJob { end: now.max(job.start), ..job }).collect();
         self.running = running;
-        self.remember(gone, now, now.saturating_sub(OVERLAP))
+        // What accounting has of this time is read once it answers, also by the next run.
+        self.remember(gone, now, None)
     }
 
     /// Adds new finished jobs and removes those that are too old to count, here and in the saved state.
-    fn remember(&mut self, mut finished: Vec<FinishedJob>, now: Time, read_until: Time) -> Result<(), DriveError> {
+    fn remember(
+        &mut self,
+        mut finished: Vec<FinishedJob>,
+        now: Time,
+        read_until: Option<Time>,
+    ) -> Result<(), DriveError> {
         finished.retain(|job| {
             self.finished.binary_search_by_key(&sort_key(job), sort_key).map_or(true, |at| self.finished[at] != *job)
         });

@@ -94,7 +94,8 @@ impl SavedState {
         all().map_err(database_error(&self.path))
     }
 
-    /// Adds or replaces finished jobs, removes others, and saves until when accounting was read, in one transaction.
+    /// Adds or replaces finished jobs, removes others, and saves until when accounting was read, in one transaction; `None`: it
+    /// was not read.
     ///
     /// # Errors
     /// Returns an error if it cannot be written; then nothing is changed.
@@ -102,7 +103,7 @@ impl SavedState {
         &self,
         added: &[FinishedJob],
         removed: &[FinishedJob],
-        read_until: Time,
+        read_until: Option<Time>,
     ) -> Result<(), SavedStateError> {
         self.change(|transaction| {
             let mut table = transaction.open_table(ENDED)?;
@@ -112,7 +113,9 @@ impl SavedState {
             for job in removed {
                 table.remove((job.id, seconds(job.start)))?;
             }
-            transaction.open_table(READ)?.insert("until", seconds(read_until))?;
+            if let Some(read_until) = read_until {
+                transaction.open_table(READ)?.insert("until", seconds(read_until))?;
+            }
             Ok(())
         })
     }

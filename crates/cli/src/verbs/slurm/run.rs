@@ -134,25 +134,29 @@ pub(super) fn run(args: &SlurmRunArgs, registry: &Registry, console: &Console) -
     ));
     let mut totals = Totals::default();
     let mut no_answer_since: Option<Instant> = None;
-    loop {
+    let ended = loop {
         let begun = Instant::now();
-        let update = driver.tick(parse_time::now());
+        let mut update = driver.tick(parse_time::now());
         totals.looks += 1;
         let took = begun.elapsed();
         // The signal has ended the command that ran.
         if stop.is_set() && update.is_err() {
-            break;
+            break Ok(());
+        }
+        // After a long silence the queue may have changed: restore everything, then order it again.
+        if args.apply && update.is_ok() && no_answer_since.is_some_and(|since| since.elapsed() > give_up) {
+            match driver.release() {
+                Ok(outcome) => console.note(&format!(
+                    "The Slurm controller did not answer for too long. {}",
+                    restored_sentence(&outcome)
+                )),
+                // It is silent again: what it did not restore is tried again after its next answer.
+                Err(error) => update = Err(error),
+            }
         }
         match &update {
             Ok(tick) => {
-                // After a long silence the queue may have changed: restore everything, then order it again.
-                if args.apply && no_answer_since.take().is_some_and(|since| since.elapsed() > give_up) {
-                    let outcome = driver.release().map_err(drive_failure)?;
-                    console.note(&format!(
-                        "The Slurm controller did not answer for too long. {}",
-                        restored_sentence(&outcome)
-                    ));
-                }
+                no_answer_since = None;
                 totals.changes += if args.apply { tick.changes.len() as u64 } else { 0 };
             }
             Err(error) if error.is_transient() => {
@@ -161,30 +165,33 @@ pub(super) fn run(args: &SlurmRunArgs, registry: &Registry, console: &Console) -
             }
             Err(_) => {}
         }
-        print_update(&update, took, args.apply, console)?;
+        if let Err(failure) = print_update(&update, took, args.apply, console) {
+            break Err(failure);
+        }
         if args.metrics.is_some() {
             page.set(metrics(&update, &plan, took, totals));
         }
         if let Err(error) = update
             && !error.is_transient()
         {
-            manager.stopping();
-            restore_unless_kept(&mut driver, &at_exit, args, console)?;
-            return Err(drive_failure(error));
+            break Err(drive_failure(error));
         }
         // Also where the controller is away: the service works, and tries again.
         manager.passed(longest_silence(interval));
         if args.looks.is_some_and(|looks| totals.looks >= looks) {
-            break;
+            break Ok(());
         }
         match signalled.recv_timeout(interval.saturating_sub(begun.elapsed())) {
             Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => break Ok(()),
         }
-    }
+    };
     manager.stopping();
-    restore_unless_kept(&mut driver, &at_exit, args, console)?;
-    Ok(Outcome::Done)
+    let restored = restore_unless_kept(&mut driver, &at_exit, args, console);
+    if let (Err(_), Err(failure)) = (&ended, &restored) {
+        console.error(&failure.to_string());
+    }
+    ended.and(restored).map(|()| Outcome::Done)
 }
 
 /// Restores everything, unless `--keep` is given, within [`EXIT_LIMIT`] also if Slurm does not answer.
