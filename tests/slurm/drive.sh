@@ -113,6 +113,9 @@ holds "with it" [ "$(squeue -h -j "$c1" -o %Q)" = 77 ]
 holds "release" "$evenhand" slurm release --state "$state"
 says "puts back" "the old site factor again"
 holds "all but the others'" [ "$(sprio -h -o '%i %S' | awk '$2 != 0 { print $1 }')" = "$a2" ]
+unwritable() { "$evenhand" slurm run --policy drf --apply --looks 3 --interval 1s --state "$state" >/dev/full; }
+holds "a service whose output cannot be written ends" ends 3 unwritable
+holds "and has put back what it changed" [ "$(sprio -h -o '%i %S' | awk '$2 != 0 { print $1 }')" = "$a2" ]
 if [ "$(id -u)" = 0 ]; then
     install -d -o "$bob" own
     install -m 755 "$evenhand" "$work/evenhand"

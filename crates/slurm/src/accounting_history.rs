@@ -123,16 +123,30 @@ fn with_commands(table: &str, commands: &str, throttles: &HashMap<String, u64>) 
     let commands: HashMap<&str, &str> =
         commands.lines().filter_map(job_of).filter(|(id, _)| known.contains(id)).collect();
     let mut rows = table.lines();
-    let mut text = rows.next().map_or_else(String::new, |header| format!("{header}|SubmitLine\n"));
+    let Some(header) = rows.next() else { return String::new() };
+    let width = header.split('|').count();
+    let constraints = header.split('|').position(|name| name == "Constraints");
+    let has_alternatives = constraints.is_some() && rows.clone().any(|row| row.split('|').count() > width);
+    let separator = if has_alternatives { UNIT_SEPARATOR } else { "|" };
+    let mut text = format!("{}{separator}SubmitLine\n", header.replace('|', separator));
     for row in rows {
         let id = job_of(row).map_or("", |(id, _)| id);
         let throttle = array_of_task(id).and_then(|array| throttles.get(array));
         let throttle = throttle.map_or(String::new(), |most| format!("--array=0%{most} "));
         let command = commands.get(id).copied().unwrap_or_default();
-        text += &format!("{row}|{throttle}{}\n", command.replace('|', " "));
+        let mut fields: Vec<String> = row.split('|').map(str::to_string).collect();
+        if let Some(at) = constraints.filter(|_| fields.len() > width) {
+            let end = at + fields.len() - width;
+            let whole = fields[at..=end].join("|");
+            fields.splice(at..=end, [whole]);
+        }
+        text += &format!("{}{separator}{throttle}{}\n", fields.join(separator), command.replace('|', " "));
     }
     text
 }
+
+/// Separates the columns of a table in which constraints name alternatives (`-C a|b`), which sacct prints as they are.
+const UNIT_SEPARATOR: &str = "\u{1f}";
 
 #[cfg(test)]
 mod tests {
@@ -212,6 +226,17 @@ mod tests {
             text,
             "JobID|ReqTRES|AllocTRES|SubmitLine\n1|cpu=1|cpu=4|sbatch --exclusive --wrap a b\n2|cpu=1|cpu=1|sbatch d\n"
         );
+    }
+
+    #[test]
+    fn constraints_that_name_alternatives_are_one_column() {
+        let table = "JobID|User|State|Submit|Start|End|AllocTRES|Constraints|NodeList\n\
+            1|ann|COMPLETED|2023-08-31T00:00:00|2023-08-31T00:00:05|2023-08-31T00:01:05|cpu=2|a|b|c|n1\n\
+            2|ann|COMPLETED|2023-08-31T00:00:00|2023-08-31T00:00:05|2023-08-31T00:01:05|cpu=2||n2\n";
+        let found = history(true, false).read(&RecordedOutput::default().with("sacct", table)).unwrap().workload;
+        let of = |detail: Detail, row: usize| found.detail(detail, row);
+        assert_eq!((of(Detail::Machines, 0), of(Detail::Machines, 1)), (Some("n1"), Some("n2")));
+        assert!(of(Detail::Requires, 0).is_some_and(|text| text.contains("a|b|c")), "{:?}", of(Detail::Requires, 0));
     }
 
     #[test]
