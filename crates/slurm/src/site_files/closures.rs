@@ -57,7 +57,7 @@ pub fn parse_reservations(text: &str) -> Result<Vec<SiteClosure>, TextError> {
             flags: record.get("Flags"),
         })?);
     }
-    Ok(found)
+    Ok(lasting(found))
 }
 
 fn reservation_table(text: &str) -> Result<Vec<SiteClosure>, TextError> {
@@ -77,7 +77,7 @@ fn reservation_table(text: &str) -> Result<Vec<SiteClosure>, TextError> {
             flags: row.get("Flags"),
         })?);
     }
-    Ok(found)
+    Ok(lasting(found))
 }
 
 /// Parses the output of `sacctmgr -P show event` or `sinfo -R`. Events of the cluster as a whole, and those in which nodes
@@ -103,7 +103,7 @@ pub fn parse_events(text: &str) -> Result<Vec<SiteClosure>, TextError> {
         let from = of(["TimeStart", "Start"]).ok_or_else(|| nodes.error("an event with a column TimeStart"))?;
         found.push(closure(Parts { name: row.get("Reason"), nodes, from, to: of(["TimeEnd", "End"]), flags: None })?);
     }
-    Ok(found)
+    Ok(lasting(found))
 }
 
 /// Lines of `REASON USER TIMESTAMP NODELIST`, in which only the reason may have blanks.
@@ -134,7 +134,7 @@ fn reasons(text: &str) -> Result<Vec<SiteClosure>, TextError> {
             flags: None,
         })?);
     }
-    Ok(found)
+    Ok(lasting(found))
 }
 
 struct Parts<'a> {
@@ -145,13 +145,19 @@ struct Parts<'a> {
     flags: Option<Field<'a>>,
 }
 
+/// Leaves out what began and ended in one second: it closed nothing.
+fn lasting(mut found: Vec<SiteClosure>) -> Vec<SiteClosure> {
+    found.retain(|closure| closure.to != Some(closure.from));
+    found
+}
+
 fn closure(parts: Parts<'_>) -> Result<SiteClosure, TextError> {
     let time =
         |field: Field<'_>| field.read("a time like 2026-01-31T12:00:00", |text| parse_date_time(text.as_bytes()));
     let nodes = parts.nodes.read(HOSTS, |text| expand_hostlist(text).filter(|names| !names.is_empty()))?;
     let from = time(parts.from)?;
     let to = parts.to.map(|field| Ok((time(field)?, field))).transpose()?;
-    if let Some((_, field)) = to.filter(|(to, _)| *to <= from) {
+    if let Some((_, field)) = to.filter(|(to, _)| *to < from) {
         return Err(field.error(&format!("a time after its start, {}", parts.from.text)));
     }
     let is = |flag: &str| OVERLAPPING.iter().any(|name| flag.trim().eq_ignore_ascii_case(name));
@@ -203,7 +209,8 @@ mod tests {
         let events = "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n\
             lab||2026-01-30T00:00:00|2026-01-31T00:00:00||Cluster Registered TRES|root\n\
             lab|n1|2026-01-31T00:00:00|2026-01-31T01:00:00|DOWN*|Not responding|slurm(64030)\n\
-            lab|n2|2026-01-31T00:00:00|2026-01-31T01:00:00|PLANNED||\nlab|n3|2026-01-31T00:00:01|Unknown|DRAIN||root\n";
+            lab|n2|2026-01-31T00:00:00|2026-01-31T01:00:00|PLANNED||\nlab|n3|2026-01-31T00:00:01|Unknown|DRAIN||root\n\
+            lab|n4|2026-01-31T00:00:01|2026-01-31T00:00:01|DOWN|over in a second|root\n";
         assert_eq!(shown(parse_events(events).unwrap()), ["3 Not responding n1 0-3600", "5 unknown n3 1--"]);
         let sinfo = "REASON               USER      TIMESTAMP           NODELIST\n\
             Kill task failed     root      2026-01-31T00:00:05 n[1-2]\nbad disk             ann       Unknown             n4\n";
