@@ -205,6 +205,12 @@ fn lsf_accounting() {
     // Two hosts, in the order of the submissions after a job whose host is not known.
     assert_eq!(nodes(&found), [None, Some(2)]);
     assert_eq!(dropped(&found), [("records of other events than a job's end", 1), ("never started", 1)]);
+    // Two tasks of an array, which started in the same second.
+    let first = LSF.lines().next().unwrap();
+    let task = |index: u32| first.replacen("14 2 \"\" \"\" 0 102400", &format!("14 2 \"\" \"\" {index} 102400"), 1);
+    let found = read(Format::Auto, &format!("{}\n{}\n", task(1), task(2)));
+    assert!(!found.summary.to_string().contains("repeat"), "{}", found.summary);
+    assert_eq!([0, 1].map(|row| found.workload.detail(Detail::Array, row)), [Some("83630"); 2]);
     let cut = refused(&options(Format::Lsf), &LSF[..120]);
     assert!(cut.contains("found 14 fields") || cut.contains("quotation mark"), "{cut}");
 }

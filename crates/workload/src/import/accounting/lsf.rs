@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use evenhand_model::{Nano, Span};
+use evenhand_model::{Detail, Details, Nano, Span};
 
 use super::{JobRecord, Jobs, OTHER_EVENT, epoch};
 use crate::byte_source::{Meter, Shard};
@@ -156,8 +156,11 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     // jStatus, hostFactor, jobName, command, 19 fields of usage and mailUser.
     fields.skip(4 + 19 + 1);
     let project = fields.take().map(|(_, text)| String::from_utf8_lossy(text).into_owned());
-    // From exitStatus to maxRSwap, and the 21 fields to jobDescription.
-    fields.skip(7 + 21);
+    // exitStatus, maxNumProcessors, loginShell and timeExpression; the index is 0 of a job that is no task of an array.
+    fields.skip(4);
+    let index = fields.take().and_then(|(_, text)| integer(text)).filter(|index| *index > 0);
+    // maxRMem, maxRSwap, and the 21 fields to jobDescription.
+    fields.skip(2 + 21);
     let (limit, effective) = limit_and_request(&mut fields);
     let request = effective.filter(|text| !text.is_empty()).unwrap_or(request);
     let memory = rusage(&request, "mem").map(|(mebibytes, _)| mebibytes).and_then(|m| m.checked_mul(1 << 20));
@@ -172,8 +175,18 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         jobs.tally.adjust(GPUS_OF_HOST);
     }
     let slots = if slots > 0 { Nano::from(slots) } else { requested_slots as Nano };
+    let mut details = Details::default();
+    let id = match index {
+        Some(index) => {
+            let task = format!("{id}[{index}]");
+            details[Detail::Array] = Some(Cow::Owned(id));
+            task
+        }
+        None => id,
+    };
     jobs.push(&JobRecord {
         id: Some(Cow::Owned(id)),
+        details,
         submit,
         start,
         end,
