@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use evenhand_enforcers::cgroups::{Change, Enforcer, GroupId, KernelError, Meter, PerResource, SavedState};
 
+use crate::agent::Identity;
 use crate::discovery::RunningWorkload;
 use crate::fairness_round::WorkloadInfo;
 use crate::journal::{Entry, Journal, JournalError};
@@ -40,6 +41,11 @@ impl AdmittedWorkload {
     fn entry(&self, saved: SavedState) -> Entry {
         Entry { group: self.workload.group.clone(), identity: self.workload.identity, saved }
     }
+
+    /// Returns what is to be restored; `None` if nothing was changed.
+    pub(crate) fn into_entry(mut self) -> Option<Entry> {
+        self.saved.take().map(|saved| self.entry(saved))
+    }
 }
 
 /// All admitted workloads, by the paths of their groups.
@@ -57,6 +63,7 @@ pub(crate) struct MachineAccess<'a> {
     pub(crate) loads: &'a mut LoadTracker,
     /// `None` if nothing is written to the machine.
     pub(crate) journal: Option<&'a Journal>,
+    pub(crate) identity: &'a Identity,
 }
 
 impl AdmittedWorkloads {
@@ -85,7 +92,8 @@ impl AdmittedWorkloads {
 
     /// Admits the workloads that are new and removes those that ended. For a new workload with an entry of the same identity
     /// in `previous`, the settings of that entry are the saved ones; for all others the present settings are written to the
-    /// journal, in one transaction, before any of their groups is changed.
+    /// journal, in one transaction, before any of their groups is changed. What a removed workload's group had before goes to
+    /// `previous` as long as the group exists.
     ///
     /// Returns whether a workload was added or removed, or has another owner or size. Errors of single workloads are
     /// appended to `warnings`.
@@ -108,10 +116,14 @@ impl AdmittedWorkloads {
         let mut ended = Vec::new();
         for path in gone {
             let Some(admitted) = self.remove(&path, access) else { continue };
-            let stays = present.get(path.as_str()).is_some_and(|w| w.identity == admitted.workload.identity);
-            match &admitted.saved {
-                // Only its owner, size or unit differs: the saved settings stay valid.
-                Some(saved) if stays => drop(previous.insert(path, admitted.entry(saved.clone()))),
+            let identity = admitted.workload.identity;
+            let is_listed = present.get(path.as_str()).is_some_and(|workload| workload.identity == identity);
+            // A group outlives its row in a table or in a file of owners, and keeps what was written until it is restored.
+            let exists = is_listed || (access.identity)(&path) == Some(identity);
+            match admitted.into_entry() {
+                Some(entry) if exists => drop(previous.insert(path, entry)),
+                // What an earlier run changed is not restored yet.
+                None if previous.contains_key(&path) => {}
                 _ => ended.push(path),
             }
         }
@@ -156,15 +168,20 @@ impl AdmittedWorkloads {
     }
 
     /// Admits the workloads that the enforcer rejected before, for example because systemd did not answer. Persisting
-    /// errors are reported again.
+    /// errors are reported again. As in [`replace`](AdmittedWorkloads::replace), an entry in `previous` has the saved settings:
+    /// the present ones may be those that an earlier run wrote.
     pub(crate) fn retry(
         &mut self,
+        previous: &mut BTreeMap<String, Entry>,
         access: &mut MachineAccess<'_>,
         warnings: &mut Vec<String>,
     ) -> Result<(), JournalError> {
         for admitted in self.by_path.values_mut().filter(|admitted| admitted.saved.is_none()) {
             match access.enforcer.admit(admitted.id, &admitted.workload.group) {
-                Ok(saved) => {
+                Ok(now) => {
+                    let (path, identity) = (&admitted.workload.group.path, admitted.workload.identity);
+                    let entry = previous.remove(path).filter(|entry| entry.identity == identity);
+                    let saved = entry.map_or(now, |entry| entry.saved);
                     if let Some(journal) = access.journal {
                         journal.put(&[admitted.entry(saved.clone())])?;
                     }

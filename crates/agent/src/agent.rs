@@ -100,7 +100,8 @@ pub struct Agent {
     pub(crate) counts: TotalStatus,
     pub(crate) updates: u64,
     loads: LoadTracker,
-    /// The groups that an earlier run of the agent changed and did not restore, by path.
+    /// The groups that were changed, by an earlier run of the agent or as workloads that are none any more, and are not
+    /// restored, by path.
     previous: BTreeMap<String, Entry>,
     /// The number of updates since the last record of another node, if there should be others.
     pub(crate) isolated_updates: u32,
@@ -218,15 +219,16 @@ impl Agent {
             enforcer: &mut *self.parts.enforcer,
             loads: &mut self.loads,
             journal: self.parts.journal.as_ref(),
+            identity: &self.parts.identity,
         };
         // In most updates nothing changes, and all workloads were admitted.
         let same = snapshot.added.is_empty() && snapshot.changed.is_empty() && snapshot.removed.is_empty();
         let changed = !(same && self.workloads.iter().len() == snapshot.workloads.len())
             && self.workloads.replace(&snapshot.workloads, &mut self.previous, &mut access, warnings)?;
         if !changed {
-            self.workloads.retry(&mut access, warnings)?;
+            self.workloads.retry(&mut self.previous, &mut access, warnings)?;
         }
-        // Groups that an earlier run changed and that are no longer workloads.
+        // Groups that an earlier run or update changed and that are no longer workloads.
         for (path, entry) in std::mem::take(&mut self.previous) {
             if (self.parts.identity)(&path) == Some(entry.identity)
                 && let Err(error) = self.parts.enforcer.restore(&entry.group, &entry.saved)
@@ -267,6 +269,7 @@ impl Agent {
             enforcer: &mut *self.parts.enforcer,
             loads: &mut self.loads,
             journal: None,
+            identity: &self.parts.identity,
         };
         // Their journal entries are removed at the next refresh, which does not find them.
         gone.iter().for_each(|path| drop(self.workloads.remove(path, &mut access)));

@@ -39,6 +39,8 @@ pub(crate) struct World {
     pub(crate) workloads: BTreeMap<String, Sim>,
     /// Workloads that are listed although they ended, as if they vanished right after the listing.
     pub(crate) ghosts: Vec<RunningWorkload>,
+    /// Workloads that are not listed although their groups exist, as if their rows were removed from a table.
+    pub(crate) unlisted: Vec<&'static str>,
     pub(crate) writes: usize,
 }
 
@@ -115,7 +117,8 @@ struct Listing(Machine);
 impl WorkloadSource for Listing {
     fn list(&mut self) -> Result<Vec<Arc<RunningWorkload>>, DiscoveryError> {
         let world = self.0.world();
-        let here = world.workloads.iter().map(|(name, sim)| described(name, sim));
+        let listed = world.workloads.iter().filter(|(name, _)| !world.unlisted.contains(&name.as_str()));
+        let here = listed.map(|(name, sim)| described(name, sim));
         let mut all: Vec<Arc<RunningWorkload>> = here.chain(world.ghosts.iter().cloned()).map(Arc::new).collect();
         all.sort_by(|a, b| a.group.path.cmp(&b.group.path));
         Ok(all)
@@ -177,7 +180,7 @@ impl Enforcer for SimulatedAccess {
     fn admit(&mut self, id: GroupId, group: &Group) -> Result<SavedState, KernelError> {
         let world = self.machine.world();
         let sim = world.workloads.get(name(&group.path)).ok_or_else(|| gone(&group.path))?;
-        if sim.fails == Some("admit") {
+        if matches!(sim.fails, Some("admit" | "admit or restore")) {
             return Err(KernelError::Content {
                 what: "the bus".into(),
                 found: "nothing".into(),
@@ -223,7 +226,7 @@ impl Enforcer for SimulatedAccess {
     fn restore(&mut self, group: &Group, saved: &SavedState) -> Result<(), KernelError> {
         let mut world = self.machine.world();
         let Some(sim) = world.workloads.get_mut(name(&group.path)) else { return Ok(()) };
-        if sim.fails == Some("restore") {
+        if matches!(sim.fails, Some("restore" | "admit or restore")) {
             return Err(KernelError::Content {
                 what: "the bus".into(),
                 found: "nothing".into(),

@@ -305,6 +305,62 @@ fn a_failed_restore_is_retried() {
     assert_eq!(machine.weights(), [[100; 2]; 3]);
 }
 
+/// Returns the paths of the groups in the journal of an agent that has ended.
+fn in_journal(folder: &tempfile::TempDir) -> Vec<String> {
+    let entries = Journal::open(&folder.path().join("agent.redb")).unwrap().entries().unwrap();
+    entries.into_iter().map(|entry| entry.group.path).collect()
+}
+
+#[test]
+fn a_group_that_is_no_longer_listed_is_restored_while_it_exists() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = experiment_1();
+    machine.world().workloads.get_mut("d.2").unwrap().weights = [77, 333];
+    let before = machine.weights();
+    let mut agent = Setting::in_folder(folder.path()).start(&machine);
+    run(&mut [(&machine, &mut agent)], 0, 20);
+    assert_ne!(machine.weights()[1], before[1]);
+    // The first time it cannot be restored at once, and the next update does it.
+    machine.world().unlisted = vec!["d.2"];
+    machine.world().workloads.get_mut("d.2").unwrap().fails = Some("restore");
+    run(&mut [(&machine, &mut agent)], 20, 1);
+    machine.world().workloads.get_mut("d.2").unwrap().fails = None;
+    run(&mut [(&machine, &mut agent)], 21, 1);
+    assert_eq!(machine.weights()[1], before[1]);
+    // When it is listed again, what is saved is what it had first.
+    machine.world().unlisted.clear();
+    run(&mut [(&machine, &mut agent)], 22, 20);
+    assert_ne!(machine.weights()[1], before[1]);
+    machine.world().unlisted = vec!["d.1", "d.2", "e.1"];
+    run(&mut [(&machine, &mut agent)], 42, 1);
+    assert_eq!(machine.weights(), before);
+    drop(agent);
+    assert!(in_journal(&folder).is_empty());
+}
+
+#[test]
+fn a_crash_loses_no_saved_weights_of_a_workload_that_is_rejected_at_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = experiment_1();
+    let before = machine.weights();
+    let mut agent = Setting::in_folder(folder.path()).start(&machine);
+    run(&mut [(&machine, &mut agent)], 0, 20);
+    drop(agent);
+    assert_ne!(machine.weights()[2], before[2]);
+    // The enforcer neither admits nor restores it, as when systemd does not answer.
+    let mut agent = Setting::in_folder(folder.path()).start(&machine);
+    machine.world().workloads.get_mut("e.1").unwrap().fails = Some("admit or restore");
+    run(&mut [(&machine, &mut agent)], 20, 1);
+    machine.world().workloads.get_mut("e.1").unwrap().fails = None;
+    run(&mut [(&machine, &mut agent)], 21, 20);
+    // A second crash: the journal still has what was there before the first.
+    drop(agent);
+    assert_eq!(in_journal(&folder).len(), 3);
+    let mut agent = Setting::in_folder(folder.path()).start(&machine);
+    agent.release();
+    assert_eq!(machine.weights(), before);
+}
+
 /// When a workload ends and another starts in the same snapshot, the new one does not inherit the weight.
 #[test]
 fn a_new_workload_starts_at_the_neutral_weight() {
