@@ -269,7 +269,9 @@ impl TrustRecord {
             undecided: false,
         };
         let which = match &order {
-            Ok(order) => format!("the rank correlation of the users' mean waits is {order:.2}; trusted from 0.80, direction from 0.50"),
+            Ok(order) => format!(
+                "the rank correlation of the users' mean waits is {order:.2}; trusted from 0.80, direction from 0.50"
+            ),
             Err(why) => why.clone(),
         };
         let is_from = |least: f64| order.as_ref().is_ok_and(|order| *order >= least);
