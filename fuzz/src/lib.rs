@@ -1,10 +1,13 @@
 //! What every reader must keep, whatever the bytes.
 
 use evenhand_documents::{Document, DocumentError};
+use evenhand_mechanisms::{
+    Arithmetic,
+    problem_files::{AllocationFile, ProblemFile, ScenarioFile},
+};
+use evenhand_processes::Program;
 use evenhand_protocol::exchange::Record;
 use evenhand_protocol::exchange::ring::Message;
-use evenhand_mechanisms::{Arithmetic, problem_files::{AllocationFile, ProblemFile, ScenarioFile}};
-use evenhand_processes::Program;
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, Nodes, Partitions, Priorities, Queue, ShareTable, cluster,
 };
