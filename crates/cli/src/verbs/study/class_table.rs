@@ -57,7 +57,7 @@ pub(super) fn table(
         false => ["", ""],
     };
     format!(
-        "\n\n{}\n\nsporadic, heavy: tasks of users who use at most, or more than, their entitlement of some resource\n\
+        "\n\n{}\n\nsporadic, heavy: tasks of users who use of no resource, or of some, more than their entitlement\n\
          small, large; short, long: tasks up to the median size, or run time, and above it\n\
          better, worse: users of the class whose mean wait falls or rises against {against}{counted}{noise}",
         table.fit(table_width(), &["completed", "users", "slowdown"]).render()
