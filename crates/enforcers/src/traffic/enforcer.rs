@@ -288,7 +288,6 @@ impl TrafficEnforcer {
             for (i, id) in sent.iter().enumerate() {
                 let Some(member) = self.members.get_mut(id) else { continue };
                 let number = first.wrapping_add(1 + i as u32);
-                member.pending = false;
                 // The answers are in the order of the messages.
                 match answers.binary_search_by_key(&number.wrapping_sub(first), |(n, _)| n.wrapping_sub(first)) {
                     Err(_) => {
@@ -398,6 +397,12 @@ impl Enforcer for TrafficEnforcer {
         let mut errors = FirstError::default();
         self.remove(&mut errors);
         let mut ids = std::mem::take(&mut self.pending);
+        // Whatever fails from here on: a class that was not sent is queued again by the next call of `apply`.
+        for id in &ids {
+            if let Some(member) = self.members.get_mut(id) {
+                member.pending = false;
+            }
+        }
         if !self.queue && ids.is_empty() {
             return errors.into_result();
         }
@@ -409,15 +414,16 @@ impl Enforcer for TrafficEnforcer {
                 ids.sort_unstable();
             }
             if let Err(error) = self.install() {
-                for id in &ids {
-                    if let Some(member) = self.members.get_mut(id) {
-                        member.pending = false;
-                    }
-                }
                 errors.note(error.into_kernel_error(&self.settings.device));
                 return errors.into_result();
             }
-            self.send_classes(&ids, &mut errors);
+            if !self.send_classes(&ids, &mut errors) {
+                // Another program removed it again: the next flush creates it anew.
+                self.forget_queue();
+                let error = refused("changing classes", Errno::ENOENT as i32);
+                errors.note(error.into_kernel_error(&self.settings.device));
+                return errors.into_result();
+            }
         }
         self.send_rules(&ids, &mut errors);
         errors.into_result()
@@ -489,4 +495,83 @@ fn remove_leftovers(route: &mut Socket, filter: &mut Socket, index: u32) -> Resu
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::netlink;
+
+    const GET_LINK: u16 = 18;
+    const NEW_CLASS: u16 = 40;
+
+    /// An enforcer of a device with our queueing discipline, whose requests are sent through this socket, and with one group.
+    fn enforcer(route: Socket) -> TrafficEnforcer {
+        let group = Group { path: "a".into(), devices: vec!["tap0".into()], ..Group::default() };
+        let member =
+            Member { group, minor: 8, cgroup: None, wanted: 0, written: None, has_rules: false, pending: false };
+        TrafficEnforcer {
+            settings: Settings { device: "e0".into(), link: Some(12_500_000), force: false },
+            link: 12_500_000,
+            unified: None,
+            previous_queue: "none".into(),
+            index: 1,
+            route,
+            queue: true,
+            rules: Rules::new(Socket::answered(true, |_, _| {})),
+            members: HashMap::from([(GroupId(0), member)]),
+            pending: Vec::new(),
+            removals: Vec::new(),
+            minors: ClassNumbers::default(),
+            shared: Arc::default(),
+        }
+    }
+
+    #[test]
+    fn a_class_that_could_not_be_sent_is_sent_again() {
+        let mut traffic = enforcer(Socket::unusable());
+        for weight in [2.0, 2.0, 3.0] {
+            let mut changes = Vec::new();
+            traffic.apply(GroupId(0), &Targets::equal_weights(weight), &mut changes).unwrap();
+            assert_eq!((changes.len(), traffic.pending.as_slice()), (1, &[GroupId(0)][..]));
+            // A second call before the flush sends nothing twice.
+            traffic.apply(GroupId(0), &Targets::equal_weights(weight), &mut changes).unwrap();
+            assert_eq!((changes.len(), traffic.pending.len()), (1, 1));
+            assert!(traffic.flush().is_err());
+        }
+    }
+
+    #[test]
+    fn a_queueing_discipline_that_is_removed_again_at_once_is_reported_and_made_again() {
+        let mut removals = 2;
+        let kernel = move |piece: &[u8], out: &mut Messages| {
+            let first = netlink::messages(piece).next().unwrap();
+            match first.kind {
+                // The device has index 1.
+                GET_LINK => {
+                    let mut link = [0; 16];
+                    link[4] = 1;
+                    out.begin(GET_LINK, 0, first.sequence, &link);
+                }
+                // Changing the default class finds no queueing discipline, twice.
+                NEW_CLASS if removals > 0 => {
+                    removals -= 1;
+                    let absent = (-(Errno::ENOENT as i32)).to_ne_bytes();
+                    out.begin(netlink::ERROR, 0, first.sequence, &[&absent[..], &[0; 16]].concat());
+                }
+                _ => {}
+            }
+        };
+        let mut traffic = enforcer(Socket::answered(false, kernel));
+        let mut changes = Vec::new();
+        let mut update = |traffic: &mut TrafficEnforcer| {
+            changes.clear();
+            traffic.apply(GroupId(0), &Targets::equal_weights(2.0), &mut changes).unwrap();
+            (changes.len(), traffic.flush().is_ok())
+        };
+        assert_eq!(update(&mut traffic), (1, false));
+        assert_eq!(update(&mut traffic), (1, true));
+        assert_eq!(update(&mut traffic), (0, true));
+        assert!(traffic.queue && traffic.members[&GroupId(0)].has_rules);
+    }
 }

@@ -50,6 +50,37 @@ impl Socket {
         Ok(Socket { descriptor, sequence: 0, buffer: vec![0; BUFFER], transactions })
     }
 
+    /// Returns a socket through which nothing can be sent.
+    #[cfg(test)]
+    pub(crate) fn unusable() -> Socket {
+        let descriptor = std::fs::File::open("/dev/null").unwrap().into();
+        Socket { descriptor, sequence: 0, buffer: vec![0; BUFFER], transactions: false }
+    }
+
+    /// Returns a socket whose other end is a thread that answers every piece of messages: with the messages that `answer`
+    /// writes for it, and an acknowledgement of each message.
+    #[cfg(test)]
+    pub(crate) fn answered(
+        transactions: bool,
+        mut answer: impl FnMut(&[u8], &mut Messages) + Send + 'static,
+    ) -> Socket {
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let (descriptor, kernel) = socket::socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags).unwrap();
+        socket::setsockopt(&descriptor, socket::sockopt::ReceiveTimeout, &TimeVal::new(TIMEOUT_S, 0)).unwrap();
+        std::thread::spawn(move || {
+            let mut buffer = vec![0; BUFFER];
+            while let Ok(length @ 1..) = socket::recv(kernel.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
+                let mut out = Messages::default();
+                answer(&buffer[..length], &mut out);
+                for message in netlink::messages(&buffer[..length]) {
+                    out.begin(netlink::ERROR, 0, message.sequence, &[0; 20]);
+                }
+                let _ = socket::send(kernel.as_raw_fd(), out.bytes(), MsgFlags::empty());
+            }
+        });
+        Socket { descriptor, sequence: 0, buffer: vec![0; BUFFER], transactions }
+    }
+
     /// Returns the netlink port: the number by which the kernel identifies the socket.
     pub(crate) fn port(&self) -> u32 {
         socket::getsockname::<NetlinkAddr>(self.descriptor.as_raw_fd()).map_or(0, |address| address.pid())
