@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use evenhand_enforcers::cgroups::{Change, Enforcer, KernelError, Meter, PerResource, Resource, Targets};
 use evenhand_heaviness::HeavinessError;
+use evenhand_model::counted;
 use evenhand_protocol::exchange::{NodeState, Record, Totals};
 use evenhand_protocol::transport::Peers;
 use thiserror::Error;
@@ -105,6 +106,8 @@ pub struct Agent {
     previous: BTreeMap<String, Entry>,
     /// The number of updates since the last record of another node, if there should be others.
     pub(crate) isolated_updates: u32,
+    /// What an isolated node could not restore yet.
+    unrestored: BTreeSet<String>,
 }
 
 /// The longest time from SIGTERM to the end, with all groups restored: the update that is under way, whose requests to
@@ -138,6 +141,7 @@ impl Agent {
             counts: TotalStatus::default(),
             updates: 0,
             isolated_updates: 0,
+            unrestored: BTreeSet::new(),
             parts,
         })
     }
@@ -179,6 +183,7 @@ impl Agent {
             self.round.decay_weights(0.5);
         } else {
             self.isolated_updates = 0;
+            self.unrestored.clear();
             for failure in self.round.update_weights(&self.totals)? {
                 self.counts.errors += 1;
                 let parent = if failure.parent.is_empty() { "the root" } else { &failure.parent };
@@ -189,11 +194,21 @@ impl Agent {
         if self.isolated_updates < MAX_ISOLATED_UPDATES {
             self.write(&mut changes, &mut warnings);
         } else {
-            // Only once: afterwards nothing is written that would have to be restored.
-            if self.isolated_updates == MAX_ISOLATED_UPDATES {
-                warnings.extend(self.restore_all().failed);
+            // Afterwards nothing is written that would have to be restored: what is left is tried again.
+            let is_first = self.isolated_updates == MAX_ISOLATED_UPDATES;
+            if is_first || !self.unrestored.is_empty() {
+                let left = std::mem::take(&mut self.unrestored);
+                let released = self.restore(|path| is_first || left.contains(path));
+                warnings.extend(released.failed);
+                self.unrestored = released.left;
             }
-            warnings.push("no other node is reachable: all groups have their earlier settings until one is".into());
+            warnings.push(match self.unrestored.len() {
+                0 => "no other node is reachable: all groups have their earlier settings until one is".into(),
+                number => format!(
+                    "no other node is reachable: {} to be restored to earlier settings, which the next update tries again",
+                    counted(number, "group is still", "groups are still")
+                ),
+            });
         }
         self.counts.changes += changes.len() as u64;
         let new_warnings = warnings.iter().filter(|warning| !self.warnings.contains(warning)).cloned().collect();
@@ -271,8 +286,11 @@ impl Agent {
             journal: None,
             identity: &self.parts.identity,
         };
-        // Their journal entries are removed at the next refresh, which does not find them.
-        gone.iter().for_each(|path| drop(self.workloads.remove(path, &mut access)));
+        // The next refresh removes their journal entries, or restores a group that only lost a device.
+        for path in &gone {
+            let entry = self.workloads.remove(path, &mut access).and_then(AdmittedWorkload::into_entry);
+            self.previous.extend(entry.map(|entry| (path.clone(), entry)));
+        }
         !gone.is_empty()
     }
 
@@ -323,7 +341,7 @@ impl Agent {
 
     /// Restores all groups that this run of the agent or an earlier one changed. The agent may continue afterwards.
     pub fn release(&mut self) -> Released {
-        let mut released = self.restore_all();
+        let mut released = self.restore(|_| true);
         let paths = self.workloads.iter().map(|admitted| admitted.workload.group.path.as_str());
         let done = paths.chain(self.previous.keys().map(String::as_str));
         let done: Vec<&str> = done.filter(|path| !released.left.contains(*path)).collect();
@@ -333,15 +351,15 @@ impl Agent {
         released
     }
 
-    /// Restores all groups, and keeps their entries in the journal.
-    fn restore_all(&mut self) -> Released {
+    /// Restores the groups whose paths are chosen, and keeps their entries in the journal.
+    fn restore(&mut self, is_chosen: impl Fn(&str) -> bool) -> Released {
         let mut released = Released::default();
         let previous = self.previous.values().map(|entry| (&entry.group, entry.identity, &entry.saved, None));
         let admitted = self.workloads.iter().filter_map(|admitted| {
             let workload = &admitted.workload;
             Some((&workload.group, workload.identity, admitted.saved.as_ref()?, Some(admitted.id)))
         });
-        for (group, identity, saved, id) in previous.chain(admitted) {
+        for (group, identity, saved, id) in previous.chain(admitted).filter(|(group, ..)| is_chosen(&group.path)) {
             // A new group of the same name was never changed.
             let exists = (self.parts.identity)(&group.path) == Some(identity);
             match if exists { self.parts.enforcer.restore(group, saved) } else { Ok(()) } {
@@ -361,7 +379,8 @@ impl Agent {
         if let Err(error) = self.parts.enforcer.flush() {
             released.failed.push(error.to_string());
         }
-        self.workloads.iter_mut().for_each(|admitted| admitted.written = PerResource::default());
+        let restored = self.workloads.iter_mut().filter(|admitted| is_chosen(&admitted.workload.group.path));
+        restored.for_each(|admitted| admitted.written = PerResource::default());
         released
     }
 }

@@ -339,6 +339,49 @@ fn a_group_that_is_no_longer_listed_is_restored_while_it_exists() {
 }
 
 #[test]
+fn what_ends_between_listing_and_reading_leaves_nothing_in_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = experiment_1();
+    let mut agent = Setting::in_folder(folder.path()).start(&machine);
+    run(&mut [(&machine, &mut agent)], 0, 5);
+    let ghost = evenhand_agent::discovery::RunningWorkload {
+        name: "d.2".into(),
+        owner: "d".into(),
+        group: evenhand_enforcers::cgroups::Group { path: "fair/d.2".into(), ..Default::default() },
+        identity: 1,
+        processors: Some(1.0),
+        memory_bytes: None,
+    };
+    machine.world().workloads.remove("d.2");
+    machine.world().ghosts = vec![ghost];
+    run(&mut [(&machine, &mut agent)], 5, 1);
+    machine.world().ghosts.clear();
+    run(&mut [(&machine, &mut agent)], 6, 1);
+    drop(agent);
+    assert_eq!(in_journal(&folder), ["fair/d.1", "fair/e.1"]);
+}
+
+#[test]
+fn an_isolated_node_restores_what_failed_at_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = experiment_1();
+    let peers = Bus::default().peers(0);
+    let cut = std::sync::Arc::clone(&peers.cut);
+    let mut agent = Setting { peers: Box::new(peers), ..Setting::in_folder(folder.path()) }.start(&machine);
+    run(&mut [(&machine, &mut agent)], 0, 40);
+    *cut.lock().unwrap() = Some(Duration::from_secs(40));
+    machine.world().workloads.get_mut("e.1").unwrap().fails = Some("restore");
+    run(&mut [(&machine, &mut agent)], 40, 6);
+    let warns = |agent: &evenhand_agent::Agent, text: &str| agent.status(0.0).warnings.iter().any(|w| w.contains(text));
+    assert_ne!(machine.weights()[2], [100; 2]);
+    assert!(warns(&agent, "1 group is still to be restored") && !warns(&agent, "all groups have"));
+    machine.world().workloads.get_mut("e.1").unwrap().fails = None;
+    run(&mut [(&machine, &mut agent)], 46, 1);
+    assert_eq!(machine.weights(), [[100; 2]; 3]);
+    assert!(warns(&agent, "all groups have their earlier settings"));
+}
+
+#[test]
 fn a_crash_loses_no_saved_weights_of_a_workload_that_is_rejected_at_first() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
