@@ -180,14 +180,26 @@ fn answer(stream: &UnixStream, handle: &dyn Fn(&str) -> String) {
 /// Sends a request to the agent that listens at this socket, and returns its answer.
 ///
 /// # Errors
-/// Returns an error if no agent listens there, or if the answer does not arrive within five seconds.
+/// Returns an error if no agent listens there, if it ends without an answer, or if the answer does not arrive within five
+/// seconds.
 pub fn request(path: &Path, word: &str) -> io::Result<String> {
-    let deadline = Instant::now() + TIMEOUT;
-    let stream = connect(path, TIMEOUT)?;
+    request_within(path, word, TIMEOUT)
+}
+
+/// As [`request`], with another limit of the time for the answer.
+///
+/// # Errors
+/// Returns the errors of [`request`].
+pub fn request_within(path: &Path, word: &str, limit: Duration) -> io::Result<String> {
+    let deadline = Instant::now() + limit;
+    let stream = connect(path, TIMEOUT.min(limit))?;
     let mut timed = Timed { stream: &stream, deadline };
     // In one write: the agent may answer and close before a second one.
     timed.write_all(format!("{word}\n").as_bytes())?;
     let mut answer = read_line(timed, LONGEST_ANSWER)?;
+    if answer.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the agent ended without an answer"));
+    }
     answer.push('\n');
     Ok(answer)
 }
@@ -250,6 +262,23 @@ mod tests {
         assert_eq!(in_use.kind(), io::ErrorKind::AddrInUse);
         assert_eq!(request(&path, "status").unwrap_err().kind(), io::ErrorKind::TimedOut);
         assert!(path.exists());
+    }
+
+    #[test]
+    fn an_agent_that_ends_without_an_answer_or_answers_late_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let ended = thread::spawn(move || drop(read_line(&listener.accept().unwrap().0, 100)));
+        assert_eq!(request(&path, "release").unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        ended.join().unwrap();
+        let slow = folder.path().join("slow.sock");
+        let _socket = ControlSocket::listen(&slow, |word| {
+            thread::sleep(Duration::from_millis(300));
+            word.to_owned()
+        });
+        assert!(request_within(&slow, "release", Duration::from_millis(50)).is_err());
+        assert_eq!(request_within(&slow, "release", Duration::from_secs(10)).unwrap(), "release\n");
     }
 
     #[test]

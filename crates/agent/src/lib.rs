@@ -50,7 +50,7 @@ pub use configuration::{
     CONFIGURATION_SCHEMA, ChangedDefault, Configuration, ConfigurationSources, ControlSection, HeavinessSection, Law,
     NetworkSection, NodeSection, PeersSection, Speed, likely_variable,
 };
-pub use control_socket::{ControlSocket, request};
+pub use control_socket::{ControlSocket, request, request_within};
 pub use fairness_round::{
     ControllerFailure, FairnessRound, Measured, RoundSettings, UserOutcome, WorkloadInfo, WorkloadOutcome,
 };

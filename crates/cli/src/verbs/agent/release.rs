@@ -1,11 +1,15 @@
 //! `evenhand agent release`
 
+use std::io::ErrorKind;
 use std::path::Path;
+use std::time::Duration;
 
-use evenhand_agent::{Configuration, Journal, JournalError, assemble, request};
+use evenhand_agent::{Configuration, EXIT_LIMIT, Journal, JournalError, assemble, request_within};
 use evenhand_enforcers::cgroups::SystemRoot;
 use evenhand_model::counted;
+use serde::Deserialize;
 
+use super::query_status::no_answer;
 use super::{assemble_failure, read_configuration};
 use crate::arguments::AgentReleaseArgs;
 use crate::failure::{Failure, Outcome};
@@ -17,15 +21,42 @@ pub(super) fn run(args: &AgentReleaseArgs, console: &Console) -> Result<Outcome,
     if let Some(journal) = &args.from_journal {
         return from_damaged_journal(journal, configuration, console);
     }
-    if let Ok(answer) = request(&configuration.node.socket, "release") {
-        console.result(answer.trim())?;
-        return Ok(Outcome::Done);
+    let socket = &configuration.node.socket;
+    match request_within(socket, "release", ANSWER_LIMIT) {
+        Ok(answer) => return outcome(answer.trim(), socket, console),
+        // Without an agent, the journal has what is to be restored.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
+        Err(error) => return Err(no_answer(socket, &error)),
     }
     let state = configuration.node.state.join("agent.redb");
     if !state.exists() {
         return Err(Failure::Input(format!("{}: no such file; nothing was changed", state.display())));
     }
     restore(configuration, console)
+}
+
+/// The time for the answer of a running agent, which ends its update, restores everything, and then answers.
+const ANSWER_LIMIT: Duration = EXIT_LIMIT.saturating_add(Duration::from_secs(5));
+
+/// The answer of an agent that did not restore everything; otherwise it is a sentence.
+#[derive(Debug, Default, Deserialize)]
+struct Answer {
+    /// What it restored, and what it could not.
+    failed: Option<String>,
+    /// Why it restored nothing yet.
+    error: Option<String>,
+}
+
+/// Prints the answer of a running agent.
+fn outcome(answer: &str, socket: &Path, console: &Console) -> Result<Outcome, Failure> {
+    match serde_json::from_str(answer).unwrap_or_default() {
+        Answer { error: Some(error), .. } => Err(Failure::Environment(format!("{}: {error}", socket.display()))),
+        Answer { failed: Some(failed), .. } => {
+            console.error(&failed);
+            Ok(Outcome::DoesNotHold)
+        }
+        Answer { failed: None, error: None } => console.result(answer).map(|()| Outcome::Done),
+    }
 }
 
 /// Restores what can be read of a damaged journal, by a new journal beside it.

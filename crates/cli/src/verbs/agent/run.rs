@@ -136,7 +136,10 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
             Err(error) => break Err(Failure::Environment(error.to_string())),
         };
         updates += 1;
-        print_update(&running.agent, &update, console)?;
+        // By the common exit, which restores: the disk of a log may be full.
+        if let Err(failure) = print_update(&running.agent, &update, console) {
+            break Err(failure);
+        }
         manager.passed(longest_silence(running.interval));
         // Once for each time that the last workload ends.
         if !nothing_runs {
@@ -175,12 +178,24 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
     };
     manager.stopping();
     if args.apply && (!args.keep || release_request.is_some() || ended.is_err()) {
-        let outcome = released_sentence(&running.agent.release());
-        console.note(&outcome);
+        let released = running.agent.release();
+        let sentence = released_sentence(&released);
+        let has_failed = !released.failed.is_empty();
+        if has_failed {
+            console.error(&sentence);
+        } else {
+            console.note(&sentence);
+        }
         if let Some(answer) = release_request {
-            let _ = answer.send(outcome);
+            let _ = answer.send(released);
             // Gives the thread that answers the client time to write before the process exits.
             std::thread::sleep(Duration::from_millis(100));
+        }
+        if has_failed {
+            return ended.and(Err(Failure::Environment(
+                "not all groups have their old values again; the journal keeps them for the next start or `evenhand agent release`"
+                    .into(),
+            )));
         }
     }
     ended
