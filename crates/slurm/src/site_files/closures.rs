@@ -57,7 +57,7 @@ pub fn parse_reservations(text: &str) -> Result<Vec<SiteClosure>, TextError> {
             flags: record.get("Flags"),
         })?);
     }
-    Ok(lasting(found))
+    Ok(found)
 }
 
 fn reservation_table(text: &str) -> Result<Vec<SiteClosure>, TextError> {
@@ -77,7 +77,7 @@ fn reservation_table(text: &str) -> Result<Vec<SiteClosure>, TextError> {
             flags: row.get("Flags"),
         })?);
     }
-    Ok(lasting(found))
+    Ok(found)
 }
 
 /// Parses the output of `sacctmgr -P show event` or `sinfo -R`. Events of the cluster as a whole, and those in which nodes
@@ -101,9 +101,14 @@ pub fn parse_events(text: &str) -> Result<Vec<SiteClosure>, TextError> {
         }
         let of = |names: [&str; 2]| names.into_iter().find_map(|name| row.get(name));
         let from = of(["TimeStart", "Start"]).ok_or_else(|| nodes.error("an event with a column TimeStart"))?;
-        found.push(closure(Parts { name: row.get("Reason"), nodes, from, to: of(["TimeEnd", "End"]), flags: None })?);
+        let to = of(["TimeEnd", "End"]);
+        // A node that is down and back within a second has such an event; it closed nothing.
+        if to.is_some_and(|to| to.text == from.text) {
+            continue;
+        }
+        found.push(closure(Parts { name: row.get("Reason"), nodes, from, to, flags: None })?);
     }
-    Ok(lasting(found))
+    Ok(found)
 }
 
 /// Lines of `REASON USER TIMESTAMP NODELIST`, in which only the reason may have blanks.
@@ -134,7 +139,7 @@ fn reasons(text: &str) -> Result<Vec<SiteClosure>, TextError> {
             flags: None,
         })?);
     }
-    Ok(lasting(found))
+    Ok(found)
 }
 
 struct Parts<'a> {
@@ -145,19 +150,13 @@ struct Parts<'a> {
     flags: Option<Field<'a>>,
 }
 
-/// Leaves out what began and ended in one second: it closed nothing.
-fn lasting(mut found: Vec<SiteClosure>) -> Vec<SiteClosure> {
-    found.retain(|closure| closure.to != Some(closure.from));
-    found
-}
-
 fn closure(parts: Parts<'_>) -> Result<SiteClosure, TextError> {
     let time =
         |field: Field<'_>| field.read("a time like 2026-01-31T12:00:00", |text| parse_date_time(text.as_bytes()));
     let nodes = parts.nodes.read(HOSTS, |text| expand_hostlist(text).filter(|names| !names.is_empty()))?;
     let from = time(parts.from)?;
     let to = parts.to.map(|field| Ok((time(field)?, field))).transpose()?;
-    if let Some((_, field)) = to.filter(|(to, _)| *to < from) {
+    if let Some((_, field)) = to.filter(|(to, _)| *to <= from) {
         return Err(field.error(&format!("a time after its start, {}", parts.from.text)));
     }
     let is = |flag: &str| OVERLAPPING.iter().any(|name| flag.trim().eq_ignore_ascii_case(name));
