@@ -10,7 +10,9 @@ use evenhand_enforcers::cgroups::{
     PerResource, ProbeReport, ProtectedCgroups, Resource, ResourceSupport, SystemRoot, probe,
 };
 use evenhand_enforcers::systemd::SystemdDbus;
-use evenhand_enforcers::traffic::{Check, Settings, TrafficDryRun, TrafficEnforcer, TrafficError, TrafficMeter};
+use evenhand_enforcers::traffic::{
+    Check, Settings, TrafficDryRun, TrafficEnforcer, TrafficError, TrafficLeftovers, TrafficMeter,
+};
 use evenhand_heaviness::Metric;
 use evenhand_protocol::exchange::{Fixed, RecordLimits};
 use evenhand_protocol::transport::{
@@ -256,6 +258,8 @@ fn enforcers(
     for enforcer in cgroups {
         all = all.with(if report.systemd { GroupFilter::OtherGroups } else { GroupFilter::All }, enforcer);
     }
+    // A configuration may no longer name the device that an earlier run divided before it crashed.
+    let traffic = traffic.or_else(|| apply.then(|| Box::new(TrafficLeftovers) as Box<dyn Enforcer>));
     if let Some(traffic) = traffic {
         all = all.with(GroupFilter::All, traffic);
     }

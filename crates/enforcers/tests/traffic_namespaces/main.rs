@@ -10,9 +10,10 @@ use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
 use evenhand_enforcers::cgroups::{
-    Enforcer, Group, GroupId, Hierarchies, KernelError, Meter, Resource, SavedState, Targets,
+    CompositeEnforcer, Enforcer, Group, GroupFilter, GroupId, Hierarchies, KernelError, Meter, Resource, SavedState,
+    Targets,
 };
-use evenhand_enforcers::traffic::{Settings, TrafficEnforcer, TrafficError, probe};
+use evenhand_enforcers::traffic::{Settings, TrafficEnforcer, TrafficError, TrafficLeftovers, probe};
 
 use support::{Groups, Namespace, Process, Receiver, cable, run, sender, speeds, unable};
 
@@ -394,5 +395,17 @@ fn leftovers_of_a_killed_process_are_removed() {
     near.within(|| TrafficEnforcer::remove_leftovers("e0")).unwrap();
     near.within(|| TrafficEnforcer::remove_leftovers("e0")).unwrap();
     near.within(|| TrafficEnforcer::remove_leftovers("e9")).unwrap();
+    assert_eq!(near.run("tc qdisc show"), before);
+}
+
+#[test]
+fn leftovers_are_removed_where_no_device_is_configured_any_more() {
+    or_skip!();
+    let (near, _far) = cable();
+    let before = near.run("tc qdisc show");
+    near.run("tc qdisc add dev e0 root handle 4548: htb default 2");
+    let saved = [("htb/device", "e0"), ("htb/queue", "noqueue 0:")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    let mut all = CompositeEnforcer::new().with(GroupFilter::All, Box::new(TrafficLeftovers));
+    near.within(|| all.restore(&group("a"), &SavedState(saved.into())).unwrap());
     assert_eq!(near.run("tc qdisc show"), before);
 }
