@@ -3,9 +3,10 @@
 
 mod machine;
 
+use std::path::Path;
 use std::time::Duration;
 
-use evenhand_agent::{Journal, Law, digest};
+use evenhand_agent::{Agent, Journal, Law, digest};
 use evenhand_enforcers::cgroups::Resource;
 use evenhand_heaviness::controller::IntegralSettings;
 
@@ -114,14 +115,20 @@ fn experiment_2_settles_whatever_the_age_of_other_nodes_records() {
     }
 }
 
-#[test]
-fn earlier_weights_are_restored() {
-    let folder = tempfile::tempdir().unwrap();
+/// A machine whose group d.2 had weights of its own, the weights of all groups before, and an agent after 20 updates.
+fn after_20_updates(folder: &Path) -> (Machine, Vec<[u64; 2]>, Agent) {
     let machine = experiment_1();
     machine.world().workloads.get_mut("d.2").unwrap().weights = [77, 333];
     let before = machine.weights();
-    let mut agent = Setting::in_folder(folder.path()).start(&machine);
+    let mut agent = Setting::in_folder(folder).start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 20);
+    (machine, before, agent)
+}
+
+#[test]
+fn earlier_weights_are_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (machine, before, mut agent) = after_20_updates(folder.path());
     assert_ne!(machine.weights(), before);
     let released = agent.release();
     assert_eq!((released.groups, released.failed.len(), machine.weights()), (3, 0, before.clone()));
@@ -133,11 +140,7 @@ fn earlier_weights_are_restored() {
 #[test]
 fn a_crash_loses_no_saved_weights() {
     let folder = tempfile::tempdir().unwrap();
-    let machine = experiment_1();
-    machine.world().workloads.get_mut("d.2").unwrap().weights = [77, 333];
-    let before = machine.weights();
-    let mut agent = Setting::in_folder(folder.path()).start(&machine);
-    run(&mut [(&machine, &mut agent)], 0, 20);
+    let (machine, before, agent) = after_20_updates(folder.path());
     drop(agent);
     assert_ne!(machine.weights(), before);
 
@@ -314,11 +317,7 @@ fn in_journal(folder: &tempfile::TempDir) -> Vec<String> {
 #[test]
 fn a_group_that_is_no_longer_listed_is_restored_while_it_exists() {
     let folder = tempfile::tempdir().unwrap();
-    let machine = experiment_1();
-    machine.world().workloads.get_mut("d.2").unwrap().weights = [77, 333];
-    let before = machine.weights();
-    let mut agent = Setting::in_folder(folder.path()).start(&machine);
-    run(&mut [(&machine, &mut agent)], 0, 20);
+    let (machine, before, mut agent) = after_20_updates(folder.path());
     assert_ne!(machine.weights()[1], before[1]);
     // The first time it cannot be restored at once, and the next update does it.
     machine.world().unlisted = vec!["d.2"];
@@ -372,7 +371,7 @@ fn an_isolated_node_restores_what_failed_at_first() {
     *cut.lock().unwrap() = Some(Duration::from_secs(40));
     machine.world().workloads.get_mut("e.1").unwrap().fails = Some("restore");
     run(&mut [(&machine, &mut agent)], 40, 6);
-    let warns = |agent: &evenhand_agent::Agent, text: &str| agent.status(0.0).warnings.iter().any(|w| w.contains(text));
+    let warns = |agent: &Agent, text: &str| agent.status(0.0).warnings.iter().any(|w| w.contains(text));
     assert_ne!(machine.weights()[2], [100; 2]);
     assert!(warns(&agent, "1 group is still to be restored") && !warns(&agent, "all groups have"));
     machine.world().workloads.get_mut("e.1").unwrap().fails = None;
