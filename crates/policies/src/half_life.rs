@@ -20,8 +20,8 @@ use evenhand_model::{Rational, Time, UserId, to_f64};
 use crate::account_usage::AccountUsage;
 use crate::billing::{BILLING_OPTION, BillingRule, BillingSettings, JobBilling};
 use crate::commitment::Branch;
-use crate::pending_users::PendingUsers;
 use crate::usage_order::UsageOrder;
+use crate::user_set::UserSet;
 use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
 const NAME: &str = "half-life";
@@ -52,7 +52,7 @@ pub(crate) struct ClassicFairshare {
     factor: Vec<f64>,
     exact_factor: Vec<Rational>,
     /// The users with pending jobs.
-    present: PendingUsers,
+    present: UserSet,
     /// The sums along the path to each account, with the size of their parts.
     sums: Vec<(f64, f64)>,
     /// Lower bounds of the keys of `present`.
@@ -81,7 +81,7 @@ impl ClassicFairshare {
         ClassicFairshare {
             factor: exact_factor.iter().map(to_f64).collect(),
             exact_factor,
-            present: PendingUsers::new(users),
+            present: UserSet::new(users),
             sums: vec![(0.0, 0.0); tree.nodes() as usize - users],
             bounds: Vec::new(),
             s: 1.0,

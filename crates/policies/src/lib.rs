@@ -82,7 +82,6 @@ pub mod kinetic;
 mod lowest_candidates;
 pub mod multifactor;
 mod penalty;
-mod pending_users;
 pub mod queue_order;
 mod registry;
 mod sdrf;
@@ -96,6 +95,7 @@ mod tie_rule;
 mod usage;
 mod usage_order;
 mod usage_weighted;
+mod user_set;
 
 pub use billing::{BILLING_KEY, BILLING_OPTION, Billing, BillingRule, BillingSettings};
 pub use context::{PolicyContext, SiteConfiguration};
@@ -111,6 +111,7 @@ pub use share_order::{ShareKey, ShareOrder};
 pub use site_billing::{BILLING_WEIGHTS, TresWeight};
 pub use site_rule::SITE_RULE;
 pub use tie_rule::{LogPlace, TieRule};
+pub use user_set::UserSet;
 
 /// An order of the users who have pending tasks.
 ///

@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 use evenhand_model::{Rational, Span, Time, UBig, UserId, to_f64};
 
 use crate::holdings::{Holdings, RelativeWeights};
-use crate::pending_users::PendingUsers;
 use crate::settings::{ReadSettings, Section, SettingKey};
+use crate::user_set::UserSet;
 use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing, TieRule};
 
 const NAME: &str = "sdrf-window";
@@ -128,7 +128,7 @@ struct SdrfWindow {
     origin: Option<Time>,
     ties: TieRule,
     /// The users with pending jobs.
-    present: PendingUsers,
+    present: UserSet,
     keys: Vec<f64>,
     largest_inverse: f64,
 }
@@ -159,7 +159,7 @@ impl SdrfWindow {
             history: vec![History::default(); users * width],
             origin: None,
             ties: TieRule::new(users),
-            present: PendingUsers::new(users),
+            present: UserSet::new(users),
             keys: Vec::new(),
         }
     }

@@ -25,8 +25,8 @@ use crate::account_usage::AccountUsage;
 use crate::billing::{BILLING_OPTION, JobBilling};
 use crate::fair_tree::FairTree;
 use crate::half_life::ClassicFairshare;
-use crate::pending_users::PendingUsers;
 use crate::settings::{Listed, SettingOption};
+use crate::user_set::UserSet;
 use crate::{Job, JobPriorities, Policy, PolicyContext, Registration, Standing, TieRule};
 
 const NAME: &str = "multifactor";
@@ -125,7 +125,7 @@ struct Multifactor {
     /// By user: the index in `fixed` of its first pending job.
     first: Vec<Option<usize>>,
     ties: TieRule,
-    present: PendingUsers,
+    present: UserSet,
     /// Sums closer than this to a whole number are computed exactly, as are those closer than what the constant parts add.
     error: f64,
 }
@@ -182,7 +182,7 @@ impl Multifactor {
             fixed: Vec::new(),
             first: vec![None; users],
             ties: TieRule::new(users),
-            present: PendingUsers::new(users),
+            present: UserSet::new(users),
             error: NEAR * moving + to_f64(&short_of_whole(settings)),
             settings: settings.clone(),
         }

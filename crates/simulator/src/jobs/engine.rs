@@ -3,9 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
-use evenhand_policies::{Job, Policy};
+use evenhand_policies::{Job, Policy, UserSet};
 
-use super::held_back::HeldBack;
 use super::job_limits::HeldOfLimits;
 use super::kind::Kind;
 use super::layout::LayoutRule;
@@ -47,7 +46,7 @@ pub(super) struct Engine<'a> {
     pub(super) place: Vec<u32>,
     pub(super) set_aside: Vec<u32>,
     /// Users all of whose waiting jobs in the current class limits hold back: the policy knows none of them.
-    pub(super) held_back: HeldBack,
+    pub(super) held_back: UserSet,
     /// What this pass has established about each kind of job.
     pub(super) memo: Vec<Memo>,
     /// By user: the last pass in which the policy was notified to leave it out.
@@ -118,7 +117,7 @@ impl<'a> Engine<'a> {
             candidate: vec![NO_ROW; users],
             place: vec![NO_ROW; users],
             set_aside: Vec::new(),
-            held_back: HeldBack::new(users),
+            held_back: UserSet::new(users),
             memo: vec![Memo::default(); jobs.kinds.len()],
             notified_in_pass: vec![0; users],
             kinds_not_fitting: Vec::new(),
@@ -315,8 +314,7 @@ impl<'a> Engine<'a> {
             return true;
         };
         let alone = self.pending.in_class(entry.class) == 1;
-        let was_held_back = entry.class == self.class && self.held_back.remove(entry.user);
-        if was_held_back {
+        if entry.class == self.class && self.held_back.set(UserId(entry.user), false) {
             self.notify_first_pending(entry.user, policy);
         }
         // The policy knows one class; a higher class replaces it when scheduling begins.
@@ -330,15 +328,15 @@ impl<'a> Engine<'a> {
     fn let_go(&mut self, ended: u32, policy: &mut dyn Policy) {
         let user = self.user_of(ended);
         if !self.jobs.limits.are_of_user(self.workload, ended) {
-            self.held_back.remove_all().into_iter().for_each(|user| self.notify_first_pending(user, policy));
-        } else if self.held_back.remove(user) {
+            self.held_back.take_all().into_iter().for_each(|user| self.notify_first_pending(user.0, policy));
+        } else if self.held_back.set(UserId(user), false) {
             self.notify_first_pending(user, policy);
         }
     }
 
     /// Notifies the policy of the user's first pending job in the current class.
     pub(super) fn notify_first_pending(&mut self, user: u32, policy: &mut dyn Policy) {
-        if self.held_back.contains(user) {
+        if self.held_back.contains(UserId(user)) {
             return policy.set_first_pending(UserId(user), None);
         }
         let first = self.pending.first(self.class, user).map(|row| self.pending_job(row));
@@ -354,7 +352,7 @@ impl<'a> Engine<'a> {
         }
         self.pending.users(self.class).for_each(|user| policy.set_first_pending(UserId(user), None));
         self.class = top;
-        self.held_back.remove_all();
+        self.held_back.take_all();
         self.restore(policy);
         let waiting: Vec<u32> = self.pending.users(top).collect();
         waiting.into_iter().for_each(|user| self.notify_first_pending(user, policy));
@@ -429,7 +427,7 @@ impl<'a> Engine<'a> {
         }
         let users: Vec<u32> = only.map_or_else(|| self.pending.users(self.class).collect(), |user| vec![user]);
         for user in users {
-            if self.held_back.contains(user) || without_capacity.contains(&user) {
+            if self.held_back.contains(UserId(user)) || without_capacity.contains(&user) {
                 continue;
             }
             let Some(first) = self.pending.first(self.class, user) else { continue };
@@ -441,7 +439,7 @@ impl<'a> Engine<'a> {
                     *shown = row;
                     self.set_aside.push(user);
                 }
-                None => self.held_back.insert(user),
+                None => _ = self.held_back.set(UserId(user), true),
             }
             policy.set_first_pending(UserId(user), within.map(|row| self.pending_job(row)).as_ref());
         }
@@ -463,7 +461,7 @@ impl<'a> Engine<'a> {
                 self.set_aside.push(user);
                 self.candidate[user as usize] = row;
             }
-            None => self.held_back.insert(user),
+            None => _ = self.held_back.set(UserId(user), true),
         }
         policy.set_first_pending(UserId(user), next.map(|row| self.pending_job(row)).as_ref());
         None

@@ -15,7 +15,6 @@ mod free_capacity_tree;
 mod free_machines;
 mod free_totals;
 mod head_reservation;
-mod held_back;
 mod job_arrays;
 mod job_limits;
 mod kind;
