@@ -3,7 +3,7 @@
 use evenhand_model::random::Stream;
 use evenhand_model::{Time, UserId};
 
-use crate::{Job, LogPlace, Policy, Standing};
+use crate::{Job, JobPriorities, LogPlace, Policy, Standing};
 
 /// A policy whose ties go by lot instead of by the log: each job draws a number from `seed` and its position, and of two
 /// users with equal keys the one whose first pending job drew the lower number goes first.
@@ -80,6 +80,11 @@ impl Policy for DrawnTies {
     /// The draw is noise: which of a user's jobs draws makes no difference, so that a scheduler need not show all of them.
     fn key_depends_on_job(&self) -> bool {
         self.policy.key_depends_on_job()
+    }
+
+    /// Those of the policy: a caller that orders jobs decides ties itself, by the log.
+    fn job_priorities(&mut self) -> Option<&mut dyn JobPriorities> {
+        self.policy.job_priorities()
     }
 
     fn order_events(&self) -> u64 {

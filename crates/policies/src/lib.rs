@@ -170,6 +170,16 @@ pub trait JobPriorities {
 
     /// Returns the priority of a waiting job at `now`, with past use as of the last update.
     fn priority(&mut self, now: Time, job: &Job<'_>) -> u32;
+
+    /// Returns the number of the job's group: the priorities of a user's jobs of one group differ only by how long the jobs have
+    /// waited, so that none is above that of a job submitted before it, and within an instant no start or end of a job changes
+    /// how the user's jobs compare. `None`: the policy does not group jobs.
+    ///
+    /// A scheduler that backfills then looks at one job a group rather than at every waiting job.
+    fn group(&mut self, job: &Job<'_>) -> Option<u64> {
+        let _ = job;
+        None
+    }
 }
 
 /// The numbers behind a decision.

@@ -19,9 +19,9 @@ use crate::replay::ReplayOn;
 use crate::scheduler::{backfill_text, scheduler_text};
 
 /// The version of the simulation; changes when the same inputs give other or more results.
-pub(crate) const SIMULATION: &str = "jobs 11";
+pub(crate) const SIMULATION: &str = "jobs 12";
 /// The same of Slurm's scheduler.
-const SLURM_SIMULATION: &str = "slurm 9";
+const SLURM_SIMULATION: &str = "slurm 10";
 
 /// The rules for the placement of jobs on machines, and for backfilling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

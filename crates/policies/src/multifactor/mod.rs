@@ -8,6 +8,7 @@
 //! the functions of this module are the factors. The policy `multifactor` orders users by the priority of what
 //! waits first of each, under [`Settings`].
 
+mod exact_sum;
 mod factors;
 mod fairshare;
 mod of_site;

@@ -18,6 +18,7 @@ use std::collections::HashMap;
 
 use evenhand_model::{AccountTree, Capacity, Rational, Resource, Span, Time, UBig, UserId, Weights, to_f64};
 
+use super::exact_sum::Fraction;
 use super::factors::to_priority;
 use super::read::MultifactorSection;
 use super::{Factors, Fairshare, Settings, Size, age, depth_oblivious_ratio, fairshare_factor, in_minutes, tres};
@@ -68,6 +69,8 @@ const FILE_OPTION: SettingOption = SettingOption {
 /// A bound on the rounding error of a sum, relative to the sum of all weights.
 const NEAR: f64 = 256.0 * f64::EPSILON;
 
+const SECOND: u64 = 1_000_000_000;
+
 /// The fair-share factors of users at one instant.
 enum Source {
     /// By user: the number of users with a better rank.
@@ -91,12 +94,14 @@ enum Source {
 /// A constant part of a priority: size, partition, QOS, resources and nice, or the user's association.
 struct Fixed {
     exact: Rational,
+    /// The same, if it fits.
+    short: Option<Fraction>,
     near: f64,
 }
 
 impl Fixed {
     fn new(exact: Rational) -> Fixed {
-        Fixed { near: to_f64(&exact), exact }
+        Fixed { near: to_f64(&exact), short: Fraction::of(&exact), exact }
     }
 }
 
@@ -267,9 +272,32 @@ impl Multifactor {
             // A cast keeps to what a u32 can hold.
             return (whole as u32).max(1);
         }
+        if let Some(sum) = self.short_sum(waited, user, fixed.clone()) {
+            return sum.to_priority();
+        }
         let moving = Factors { age: age(waited, max_age), fairshare: self.exact_fairshare(user), ..Factors::default() };
         let fixed = fixed.fold(Rational::ZERO, |sum, fixed| sum + &fixed.exact);
         to_priority(&(weights.sum(&moving) + fixed + short_of_whole(&self.settings)))
+    }
+
+    /// Returns the exact sum, if it fits and every factor is a ratio of whole numbers. Many sums are whole numbers, as ranks of
+    /// few users and ages of old jobs are, and rationals take some twenty times as long.
+    fn short_sum<'f>(
+        &self,
+        waited: Span,
+        user: UserId,
+        mut fixed: impl Iterator<Item = &'f Fixed>,
+    ) -> Option<Fraction> {
+        let Source::FairTree { better, all, .. } = &self.source else { return None };
+        let (weights, max_age) = (&self.settings.weights, self.settings.max_age);
+        let are_seconds = [waited, max_age].iter().all(|span| span.nanos().is_multiple_of(SECOND));
+        let unit = if are_seconds { SECOND } else { 1 };
+        let age = match waited >= max_age {
+            true => Fraction::weighted(weights.age, 1, 1),
+            false => Fraction::weighted(weights.age, waited.nanos() / unit, max_age.nanos() / unit),
+        };
+        let fairshare = Fraction::weighted(weights.fairshare, all - better[user.index()], *all);
+        fixed.try_fold(age?.plus(fairshare?)?, |sum, fixed| sum.plus(fixed.short?))
     }
 
     /// Returns the index in `fixed` of jobs like this one.
@@ -386,5 +414,10 @@ impl JobPriorities for Multifactor {
         }
         let sort = self.sort_of(job);
         self.priority_of(now.since(job.place.submitted), job.user, Some(sort))
+    }
+
+    /// Jobs with the same constant part. Fair-share factors, which are the user's, are those of the instant.
+    fn group(&mut self, job: &Job<'_>) -> Option<u64> {
+        Some(self.sort_of(job) as u64)
     }
 }

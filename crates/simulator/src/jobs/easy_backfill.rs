@@ -1,20 +1,12 @@
 //! EASY backfilling (Lifka 1995): which jobs start before the head of the queue.
 
-use evenhand_model::{NO_TIME, Time, UserId};
+use evenhand_model::{NO_TIME, Time};
 use evenhand_policies::Policy;
 
 use super::engine::{Engine, Memo};
 use super::pending_jobs::{Entry, NO_ROW};
 use super::placement::Placement;
 use crate::SimulationError;
-
-/// A user's turns in a pass.
-struct Turn {
-    /// The user's next job that could start.
-    candidate: Entry,
-    /// The row of the job that the policy is shown: the candidate's or an earlier one; [`NO_ROW`]: none is left.
-    shown: u32,
-}
 
 impl Engine<'_> {
     /// Lets jobs behind the head start where that does not delay it.
@@ -63,7 +55,7 @@ impl Engine<'_> {
     }
 
     /// Whether a job could start now beside the reservation.
-    fn could_start(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> bool {
+    pub(super) fn could_start(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> bool {
         let memo = &mut self.memo[entry.kind as usize];
         if memo.pass != self.pass {
             *memo = Memo { pass: self.pass, fails_from: u64::MAX, ..Memo::default() };
@@ -149,7 +141,7 @@ impl Engine<'_> {
     }
 
     /// Starts a job that [could](Engine::could_start); whether anything came of it.
-    fn start_beside_reservation(
+    pub(super) fn start_beside_reservation(
         &mut self,
         now: Time,
         entry: Entry,
@@ -163,7 +155,7 @@ impl Engine<'_> {
     }
 
     /// The user's next job after `row` that could start.
-    fn next_candidate(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> Option<Entry> {
+    pub(super) fn next_candidate(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> Option<Entry> {
         let from = entry.row.saturating_add(1);
         let of_class = |kind: &u32| self.jobs.kinds[*kind as usize].class == entry.class;
         let kinds: Vec<u32> = self.pending.kinds.possible().iter().copied().filter(of_class).collect();
@@ -236,7 +228,7 @@ impl Engine<'_> {
         policy: &mut dyn Policy,
     ) -> Result<bool, SimulationError> {
         match candidates {
-            [] => return Ok(false),
+            [] => Ok(false),
             // Only one user is left to choose from.
             [only] => {
                 let (mut next, mut started) = (Some(*only), false);
@@ -246,90 +238,9 @@ impl Engine<'_> {
                     next = self.next_candidate(now, head, entry, reserved);
                 }
                 self.notify_first_pending(only.user, policy);
-                return Ok(started);
+                Ok(started)
             }
-            _ => {}
+            _ => self.backfill_in_turns(now, head, candidates, reserved, policy),
         }
-        let mut touched: Vec<u32> = candidates.iter().map(|c| c.user).collect();
-        touched.iter().for_each(|&user| self.notified_in_pass[user as usize] = self.pass);
-        for user in self.pending.users_by_first(self.class) {
-            if std::mem::replace(&mut self.notified_in_pass[user as usize], self.pass) != self.pass {
-                policy.set_first_pending(UserId(user), None);
-                touched.push(user);
-            }
-        }
-        // A pass covers several classes.
-        touched.iter().for_each(|&user| self.notified_in_pass[user as usize] = 0);
-        let mut turns: Vec<Turn> = candidates.iter().map(|&candidate| Turn { candidate, shown: NO_ROW }).collect();
-        for turn in &mut turns {
-            let candidate = turn.candidate;
-            let first = self.pending.first(candidate.class, candidate.user).unwrap_or(candidate.row);
-            self.take_turn(turn, Some(candidate), first, head, policy);
-        }
-        let mut started = false;
-        while let Some(user) = policy.next(now) {
-            self.progress.check()?;
-            self.decisions += 1;
-            let Some(turn) = turns.get_mut(self.place[user.index()] as usize) else { break };
-            let Turn { candidate, shown } = *turn;
-            let (mut next, mut starts) = (Some(candidate), false);
-            if shown == candidate.row {
-                starts = self.could_start(now, head, candidate, reserved)
-                    && self.start_beside_reservation(now, candidate, policy)?;
-                next = self.next_candidate(now, head, candidate, reserved);
-            }
-            started |= starts;
-            self.take_turn(turn, next, shown.saturating_add(1), head, policy);
-            if starts && self.hides_held_back(policy) {
-                self.pass_over_limits(now, head, &mut turns, reserved, policy);
-            }
-        }
-        for user in touched {
-            self.notify_first_pending(user, policy);
-        }
-        Ok(started)
-    }
-
-    /// Returns the job, from row `from` on, that the policy is shown for a user whose next job that could start is `candidate`.
-    fn job_to_show(&self, from: u32, candidate: Entry, head: u32, policy: &dyn Policy) -> u32 {
-        if !policy.key_depends_on_job() {
-            return candidate.row;
-        }
-        let first = self.pending.first_within(&self.limits, candidate.class, candidate.user, from, head);
-        first.map_or(candidate.row, |first| first.min(candidate.row))
-    }
-
-    /// After a start: jobs that are over a limit now wait no longer in this pass.
-    fn pass_over_limits(
-        &mut self,
-        now: Time,
-        head: u32,
-        turns: &mut [Turn],
-        reserved: &mut bool,
-        policy: &mut dyn Policy,
-    ) {
-        for turn in turns.iter_mut().filter(|turn| turn.shown != NO_ROW) {
-            let Turn { candidate, shown } = *turn;
-            let next = match self.limits.is_over(candidate.row) {
-                true => self.next_candidate(now, head, candidate, reserved),
-                false => Some(candidate),
-            };
-            if next.is_none() || self.limits.is_over(shown) {
-                self.take_turn(turn, next, shown.saturating_add(1), head, policy);
-            } else if let Some(next) = next {
-                turn.candidate = next;
-            }
-        }
-    }
-
-    /// Shows the policy the user's first job from row `from` on; `next` is the first of these that could start.
-    fn take_turn(&self, turn: &mut Turn, next: Option<Entry>, from: u32, head: u32, policy: &mut dyn Policy) {
-        let user = UserId(turn.candidate.user);
-        let Some(candidate) = next else {
-            turn.shown = NO_ROW;
-            return policy.set_first_pending(user, None);
-        };
-        *turn = Turn { candidate, shown: self.job_to_show(from, candidate, head, policy) };
-        policy.set_first_pending(user, Some(&self.pending_job(turn.shown)));
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::{Job, Policy, UserSet};
 
+use super::easy_turns::Shown;
 use super::job_limits::HeldOfLimits;
 use super::kind::Kind;
 use super::layout::LayoutRule;
@@ -45,6 +46,11 @@ pub(super) struct Engine<'a> {
     /// By user: its place among the candidates behind the head, else [`NO_ROW`].
     pub(super) place: Vec<u32>,
     pub(super) set_aside: Vec<u32>,
+    /// Which jobs behind the head the policy is shown.
+    pub(super) shown: Shown,
+    /// By user: the job that the policy placed last in the user's last turn behind the head, or [`NO_ROW`]; empty if jobs
+    /// are not grouped.
+    pub(super) last_placed: Vec<u32>,
     /// Users all of whose waiting jobs in the current class limits hold back: the policy knows none of them.
     pub(super) held_back: UserSet,
     /// What this pass has established about each kind of job.
@@ -117,6 +123,8 @@ impl<'a> Engine<'a> {
             candidate: vec![NO_ROW; users],
             place: vec![NO_ROW; users],
             set_aside: Vec::new(),
+            shown: Shown::Candidate,
+            last_placed: Vec::new(),
             held_back: UserSet::new(users),
             memo: vec![Memo::default(); jobs.kinds.len()],
             notified_in_pass: vec![0; users],
@@ -139,6 +147,9 @@ impl<'a> Engine<'a> {
         self.end = self.pending.next_submission().unwrap_or_default().nanos();
         if self.options.backfill.keeps_reservations() && self.jobs.limits.hold_back() {
             return Err(SimulationError::UserLimits);
+        }
+        if self.options.backfill == Backfill::Easy {
+            self.choose_shown(policy);
         }
         loop {
             self.progress.check()?;

@@ -1,14 +1,15 @@
 //! Pending jobs in the order of submission.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use evenhand_model::{Time, UserId, Workload};
 
 use super::job_limits::HeldOfLimits;
 use super::kind::Kind;
-use super::limit_groups::WaitingByLimits;
 use super::pending_kinds::PendingKinds;
 use super::prepared_jobs::Jobs;
+use super::waiting_groups::{Among, WaitingGroups};
 use crate::UserTasks;
 use crate::arrivals::{Reactions, SubmissionTimes, Submissions};
 
@@ -48,8 +49,8 @@ pub(crate) struct PendingJobs<'a> {
     users: Vec<BTreeSet<u32>>,
     /// By kind.
     pub(crate) kinds: PendingKinds,
-    /// By what limits tell apart.
-    by_limits: WaitingByLimits<'a>,
+    /// By what limits tell apart, and the policy if it groups jobs.
+    groups: WaitingGroups<'a>,
 }
 
 impl<'a> PendingJobs<'a> {
@@ -73,7 +74,7 @@ impl<'a> PendingJobs<'a> {
             count_of_user: vec![0; jobs.classes * workload.users().len()],
             users: vec![BTreeSet::new(); jobs.classes],
             kinds: PendingKinds::new(jobs.kinds.len()),
-            by_limits: WaitingByLimits::new(&jobs.limit_groups, workload.users().len()),
+            groups: WaitingGroups::new(Cow::Borrowed(&jobs.limit_groups), workload.users().len()),
         }
     }
 
@@ -151,7 +152,7 @@ impl<'a> PendingJobs<'a> {
             self.users[usize::from(class)].insert(entry.user);
         }
         self.kinds.submit(kind, entry.user, row as u32, entry.estimate);
-        self.by_limits.submit(entry.user, row as u32);
+        self.groups.submit(entry.user, row as u32);
         entry
     }
 
@@ -165,7 +166,7 @@ impl<'a> PendingJobs<'a> {
             self.users[usize::from(entry.class)].remove(&entry.user);
         }
         self.kinds.start(entry.kind, entry.user, row);
-        self.by_limits.start(entry.user, row);
+        self.groups.start(entry.user, row);
         entry.row = NO_ROW;
         self.done[row as usize] = true;
         self.gone += 1;
@@ -225,6 +226,12 @@ impl<'a> PendingJobs<'a> {
         None
     }
 
+    /// Groups the jobs, none of which waits yet, by limits and by what a policy tells apart, which is given by row.
+    pub(crate) fn group_by(&mut self, of_policy: &[u64]) {
+        let groups = self.jobs.limit_groups.divided(self.workload, self.jobs, of_policy);
+        self.groups = WaitingGroups::new(Cow::Owned(groups), self.workload.users().len());
+    }
+
     /// The user's first waiting job of a class that limits do not hold back, from row `from` on and other than `except`.
     pub(crate) fn first_within(
         &self,
@@ -237,7 +244,35 @@ impl<'a> PendingJobs<'a> {
         if !self.jobs.limits.is_any() {
             return self.from(class, user, from).map(|entry| entry.row).find(|row| *row != except);
         }
-        self.by_limits.first_within(class, user, from, except, |row| limits.is_over(row))
+        let among = Among { class, user, from, to: NO_ROW, except };
+        self.groups.first_within(among, |row| limits.is_over(row))
+    }
+
+    /// Returns that of a user's waiting jobs that limits do not hold back whose key is greatest; the jobs are
+    /// [grouped](PendingJobs::group_by), and the keys of a group ascend.
+    pub(crate) fn greatest_within<Key: Ord>(
+        &self,
+        limits: &HeldOfLimits<'_>,
+        among: Among,
+        key: impl FnMut(u32) -> Key,
+    ) -> Option<u32> {
+        self.groups.greatest_within(among, |row| limits.is_over(row), key)
+    }
+
+    /// Returns the first of them with a key above `bound`.
+    pub(crate) fn first_above<Key: Ord>(
+        &self,
+        limits: &HeldOfLimits<'_>,
+        among: Among,
+        bound: &Key,
+        key: impl FnMut(u32) -> Key,
+    ) -> Option<u32> {
+        self.groups.first_above(among, bound, |row| limits.is_over(row), key)
+    }
+
+    /// Whether a job that was submitted waits.
+    pub(crate) fn waits(&self, row: u32) -> bool {
+        !self.done[row as usize]
     }
 
     /// The users with a waiting job of a class, ascending.

@@ -9,10 +9,10 @@ use super::job_limits::{JobLimits, beyond_submit_limits};
 use super::kind::{Kind, Misfit};
 use super::lay_out::{Asked, SourceLayout};
 use super::layout::{Layout, LayoutRule};
-use super::limit_groups::LimitGroups;
 use super::queue_choices::QueueChoices;
 use super::requirements::SiteRequirements;
 use super::site::Site;
+use super::waiting_groups::JobGroups;
 
 /// Why a job can never run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,7 +53,7 @@ pub struct Jobs {
     /// How many queues the site has.
     pub(crate) queues: usize,
     pub(crate) limits: JobLimits,
-    pub(crate) limit_groups: LimitGroups,
+    pub(crate) limit_groups: JobGroups,
     /// The nice values by their texts in the workload.
     pub(crate) nice: Vec<i64>,
     /// Rows without a requested wall time: their run time is used.
@@ -113,7 +113,7 @@ impl Jobs {
             classes: priorities.len().min(255),
             queues: site.queues.len(),
             limits: JobLimits::new(workload, site, &choices),
-            limit_groups: LimitGroups::default(),
+            limit_groups: JobGroups::default(),
             without_request: 0,
             exceeded_request: 0,
             unknown_queues: unknown_queues(workload, site),
@@ -194,7 +194,7 @@ impl Jobs {
             jobs.estimate.push(asked.max(ran).max(1));
             jobs.kind.push(*id);
         }
-        jobs.limit_groups = LimitGroups::new(workload, &jobs);
+        jobs.limit_groups = JobGroups::by_limits(workload, &jobs);
         jobs
     }
 

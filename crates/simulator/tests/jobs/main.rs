@@ -111,7 +111,8 @@ fn site(world: &World, w: &Workload) -> Site {
 
 fn policy(world: &World, context: &PolicyContext<'_>) -> Box<dyn Policy> {
     match world.policy {
-        "most cpus" => Box::new(LargestFirst::new(context.weights.len())),
+        "most cpus" => Box::new(LargestFirst::new(context.weights.len(), false)),
+        "most cpus by group" => Box::new(LargestFirst::new(context.weights.len(), true)),
         name => Registry::built_in().build(name, context).unwrap(),
     }
 }
@@ -228,7 +229,7 @@ fn world(backfill: Backfill) -> impl Strategy<Value = World> {
         3 => (prop::collection::vec(machines(), 1..4), prop::collection::vec(rules(!keeps_reservations(backfill)), 0..3))
             .prop_map(|(machines, queues)| (false, machines, queues)),
     ];
-    let policy = prop::sample::select(vec!["fifo", "drf", "most cpus"]);
+    let policy = prop::sample::select(vec!["fifo", "drf", "most cpus", "most cpus by group"]);
     let placement = prop::sample::select(PLACEMENTS.map(|p| p.1).to_vec());
     let layout = prop::sample::select(vec![
         Layout::Auto,
@@ -281,7 +282,7 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
         |(count, has, fast)| Machines { count, has, speed: if fast { (2, 1) } else { (1, 1) }, properties: vec![] },
     );
     let jobs = with_licences(prop::collection::vec(job, 30..90).prop_map(in_order));
-    let policy = prop::sample::select(vec!["fifo", "drf", "most cpus"]);
+    let policy = prop::sample::select(vec!["fifo", "drf", "most cpus", "most cpus by group"]);
     let placement = prop::sample::select(PLACEMENTS.map(|p| p.1).to_vec());
     let chunks = ["chunk=3", "chunk=5"].map(|layout| layout.parse().unwrap());
     let layout = prop::sample::select(vec![Layout::Auto, Layout::Auto, Layout::Whole, chunks[0], chunks[1]]);

@@ -57,7 +57,7 @@ pub(crate) struct World {
     /// How many licences of each kind there are.
     pub(crate) licences: [u64; 2],
     pub(crate) is_pool: bool,
-    /// `fifo`, `drf`, or `most cpus`: whose first job asks for most.
+    /// `fifo`, `drf`, or `most cpus` and `most cpus by group`: whose first job asks for most.
     pub(crate) policy: &'static str,
     pub(crate) placement: Placement,
     pub(crate) backfill: Backfill,
@@ -366,7 +366,7 @@ impl<'a> ReferenceModel<'a> {
         if self.world.policy == "fifo" {
             return u128::from(job.submit);
         }
-        if self.world.policy == "most cpus" {
+        if self.world.policy.starts_with("most cpus") {
             return u128::from(u64::MAX - job.amounts[0]);
         }
         let has = |machine: usize, r: usize| self.world.machines[self.group[machine]].has[r];

@@ -7,7 +7,7 @@ use evenhand_model::{
     QualityOfService, Queue, Rational, Requirements, Resource, ResourceQuantity, SiteTime, Span, Task, Time, UserId,
     Weights, Workload, WorkloadBuilder,
 };
-use evenhand_policies::{Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
+use evenhand_policies::{DrawnTies, Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
 use evenhand_simulator::{
     Arrivals, Backfill, JobOptions, Jobs, Layout, PreemptType, Progress, Reactions, Simulated, Site, SlurmOptions,
     UserTasks, simulate_jobs, simulate_reactions,
@@ -228,7 +228,8 @@ fn run_on(
     let mut policy: Box<dyn Policy> = match world.order {
         OrderBy::Fifo => build("fifo"),
         OrderBy::Drf => build("drf"),
-        OrderBy::Priorities => Box::new(Priorities::new(users)),
+        // Drawn ties change nothing: Slurm orders jobs by their priorities, and those of one priority by submission.
+        OrderBy::Priorities => Box::new(DrawnTies::new(Box::new(Priorities::new(users)), 1)),
     };
     let options = JobOptions { backfill: Backfill::Slurm, slurm: world.options, ..JobOptions::default() };
     simulate(&site, &jobs, policy.as_mut(), options)
