@@ -46,11 +46,41 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
 /// A bound on the rounding error of a key, relative to its parts; closer keys are compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
 
+/// Users by rank, the best first.
+#[derive(Default)]
+pub(crate) struct Ranks {
+    users: Vec<u32>,
+    /// By rank: the place after its last user.
+    ends: Vec<usize>,
+}
+
+impl Ranks {
+    fn push(&mut self, users: &[u32]) {
+        self.users.extend_from_slice(users);
+        self.ends.push(self.users.len());
+    }
+
+    /// The users of each rank.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, end)| &self.users[begin..*end])
+    }
+}
+
+/// A node with V / E, and a bound on the rounding error of that.
+#[derive(Clone, Copy)]
+struct Sibling {
+    node: u32,
+    value: f64,
+    error: f64,
+}
+
 pub(crate) struct FairTree {
     tree: AccountUsage,
     /// 1 / E, by node.
     inverse: Vec<f64>,
-    /// The children of the root (first) and of each account; accounts without users are left out.
+    /// The children of the root (first) and of each account, in the order in which they were ranked last; accounts without
+    /// users are left out.
     children: Vec<Vec<u32>>,
     /// The number of waiting users below each account.
     waiting_below: Vec<u32>,
@@ -89,21 +119,23 @@ impl FairTree {
         accounts.flat_map(|a| &self.children[a as usize + 1]).copied().collect()
     }
 
-    /// Returns V / E, and a bound on its rounding error.
     #[inline]
-    fn value(&self, node: u32) -> (f64, f64) {
+    fn sibling(&self, node: u32) -> Sibling {
         let (value, size) = self.tree.usage.at(node, self.s);
         let inverse = self.inverse[node as usize];
-        (value * inverse, size * inverse * NEAR)
+        Sibling { node, value: value * inverse, error: size * inverse * NEAR }
     }
 
     fn compare(&self, a: u32, b: u32) -> Ordering {
-        let ((x, x_error), (y, y_error)) = (self.value(a), self.value(b));
-        if (x - y).abs() > x_error + y_error {
-            return x.total_cmp(&y);
+        self.compare_siblings(self.sibling(a), self.sibling(b))
+    }
+
+    fn compare_siblings(&self, a: Sibling, b: Sibling) -> Ordering {
+        if (a.value - b.value).abs() > a.error + b.error {
+            return a.value.total_cmp(&b.value);
         }
         let of = |node: u32| (node, self.tree.entitlement(node));
-        self.tree.usage.compare_over(self.now, of(a), of(b))
+        self.tree.usage.compare_over(self.now, of(a.node), of(b.node))
     }
 
     /// Returns the nodes of `list` that tie for the lowest V / E among those that `may_lead`.
@@ -144,35 +176,53 @@ impl FairTree {
         }
     }
 
-    /// Returns all users by rank, the best first.
-    fn ranks(&self) -> Vec<Vec<u32>> {
-        let mut ranks = Vec::new();
-        self.rank(self.children[0].clone(), Vec::new(), &mut ranks);
+    /// Returns all users by rank.
+    fn ranks(&mut self) -> Ranks {
+        let mut ranks = Ranks::default();
+        self.rank(self.children[0].clone(), Some(0), Vec::new(), &mut ranks);
         ranks
     }
 
-    /// Ranks a list of siblings; `tied` are users who tie with the accounts whose children these are.
-    fn rank(&self, list: Vec<u32>, mut tied: Vec<u32>, ranks: &mut Vec<Vec<u32>>) {
+    /// Ranks a list of siblings: all children of the account at place `of`, or those of several accounts that tie. `tied` are users
+    /// who tie with these accounts.
+    fn rank(&mut self, list: Vec<u32>, of: Option<usize>, mut tied: Vec<u32>, ranks: &mut Ranks) {
         let list = self.sorted(list);
+        if let Some(of) = of {
+            self.children[of].clear();
+            self.children[of].extend(list.iter().map(|sibling| sibling.node));
+        }
+        if list.is_empty() && !tied.is_empty() {
+            ranks.push(&tied);
+        }
         let mut rest = list.as_slice();
         while let Some((first, others)) = rest.split_first() {
-            let ties = others.iter().take_while(|n| self.compare(**n, *first).is_eq()).count();
+            let ties = others.iter().take_while(|n| self.compare_siblings(**n, *first).is_eq()).count();
             let (leaders, after) = rest.split_at(1 + ties);
             rest = after;
-            tied.extend(leaders.iter().copied().filter(|n| self.is_user(*n)));
-            match self.children_of(leaders) {
-                below if below.is_empty() => ranks.push(std::mem::take(&mut tied)),
-                below => self.rank(below, std::mem::take(&mut tied), ranks),
+            tied.extend(leaders.iter().map(|n| n.node).filter(|n| self.is_user(*n)));
+            let accounts = leaders.iter().filter_map(|n| n.node.checked_sub(self.tree.users()));
+            let mut accounts = accounts.map(|account| account as usize + 1);
+            match (accounts.next(), accounts.next()) {
+                (None, _) => {
+                    ranks.push(&tied);
+                    tied.clear();
+                }
+                (Some(one), None) => self.rank(self.children[one].clone(), Some(one), std::mem::take(&mut tied), ranks),
+                _ => {
+                    let leaders: Vec<u32> = leaders.iter().map(|n| n.node).collect();
+                    self.rank(self.children_of(&leaders), None, std::mem::take(&mut tied), ranks);
+                }
             }
         }
     }
 
-    /// Sorts by V / E: in `f64`, and then neighbours exactly.
-    fn sorted(&self, mut list: Vec<u32>) -> Vec<u32> {
-        list.sort_by(|a, b| self.value(*a).0.total_cmp(&self.value(*b).0));
+    /// Sorts by V / E: in `f64`, and then neighbours exactly. Little has changed since siblings were sorted last.
+    fn sorted(&self, list: Vec<u32>) -> Vec<Sibling> {
+        let mut list: Vec<Sibling> = list.into_iter().map(|node| self.sibling(node)).collect();
+        list.sort_by(|a, b| a.value.total_cmp(&b.value));
         for end in 1..list.len() {
             let mut at = end;
-            while at > 0 && self.compare(list[at], list[at - 1]).is_lt() {
+            while at > 0 && self.compare_siblings(list[at], list[at - 1]).is_lt() {
                 list.swap(at, at - 1);
                 at -= 1;
             }
@@ -180,8 +230,8 @@ impl FairTree {
         list
     }
 
-    /// Returns all users by rank at `now`, the best first.
-    pub(crate) fn ranks_at(&mut self, now: Time) -> Vec<Vec<u32>> {
+    /// Returns all users by rank at `now`.
+    pub(crate) fn ranks_at(&mut self, now: Time) -> Ranks {
         self.at(now);
         self.ranks()
     }
@@ -233,7 +283,7 @@ impl Policy for FairTree {
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.at(now);
         let ranks = self.ranks();
-        let better: usize = ranks.iter().take_while(|rank| !rank.contains(&user.0)).map(Vec::len).sum();
+        let better: usize = ranks.iter().take_while(|rank| !rank.contains(&user.0)).map(<[u32]>::len).sum();
         let key = better as f64 / f64::from(self.tree.users());
         Standing { shares: self.tree.holdings.shares(user), commitments: Vec::new(), key }
     }

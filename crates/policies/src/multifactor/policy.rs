@@ -210,7 +210,7 @@ impl Multifactor {
         match &mut self.source {
             Source::FairTree { tree, better, counts, .. } => {
                 let mut before = 0;
-                for rank in tree.ranks_at(now) {
+                for rank in tree.ranks_at(now).iter() {
                     rank.iter().for_each(|user| better[*user as usize] = before);
                     before += rank.iter().map(|user| u64::from(counts[*user as usize])).sum::<u64>();
                 }
