@@ -249,6 +249,14 @@ fn invalid_weights_are_rejected() {
         "[weights]\nann = nan\n",
         &["x.toml:2:7: weight of ann", "greater than 0"],
     );
+    for (file, text, expected) in [
+        ("x.csv", "", "expected lines user,weight"),
+        ("x.csv", "user,weight\n# nobody\n", "expected lines user,weight"),
+        ("x.toml", "", "expected [weights]"),
+        ("x.toml", "[weights]\n", "expected [weights]"),
+    ] {
+        assert_file_rejected("--weights", file, text, &[&format!("{file}:1:1: found no weight"), expected]);
+    }
     assert_file_rejected("--weights", "x.csv", "ann\n", &["x.csv:1:1: found \"ann\"", "user,weight"]);
     assert_option_rejected(&["--weights", "none.csv"], &["none.csv", "No such file"]);
 }
