@@ -261,6 +261,24 @@ fn invalid_weights_are_rejected() {
     assert_option_rejected(&["--weights", "none.csv"], &["none.csv", "No such file"]);
 }
 
+/// Without a remedy that no verb accepts, such as `-- -1`.
+#[test]
+fn negative_values_are_rejected_by_the_option_that_has_them() {
+    for (option, value, expected) in [
+        ("--repeat", "-1", "-1 is not in 1..=1000"),
+        ("--capacity", "-1", "expected a number greater than 0"),
+        ("--delta", "-0.5", "greater than 0 and less than 1"),
+        ("--seed", "-1", "expected a whole number, 0 or more"),
+        ("--threads", "-2", "1 or more"),
+        ("--memory", "-1", "expected a size such as 8Gi"),
+        ("--half-life", "-1d", "begins with -1, expected one without a minus sign"),
+    ] {
+        let folder = TestFolder::with("w.csv", CSV);
+        let found = folder.assert_rejects(&["study", "w.csv", option, value], 2, &[expected]).stderr;
+        assert!(!found.contains("-- -"), "{found}");
+    }
+}
+
 #[test]
 fn invalid_numbers_of_threads_are_rejected() {
     assert_option_rejected(&["--threads", "0"], &["--threads", "0", "1 or more"]);
