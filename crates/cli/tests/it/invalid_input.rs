@@ -280,6 +280,25 @@ fn negative_values_are_rejected_by_the_option_that_has_them() {
 }
 
 #[test]
+fn sizes_of_generated_workloads_are_rejected_by_their_options() {
+    let folder = TestFolder::new();
+    for (option, value, expected) in [
+        ("--tasks", "0", "--tasks: found 0 tasks, expected at least 1"),
+        ("--users", "0", "--users: found 0 users, expected at least 1"),
+        ("--users", "11", "--users: found 11 users and 10 tasks, expected at least one task for each user"),
+        ("--days", "0", "--days: found 0 days, expected a number greater than 0"),
+        ("--days", "-1", "--days: found -1 days, expected a number greater than 0"),
+        ("--days", "1e99", "--days: found 1e99 days, expected a number greater than 0 and at most 36525"),
+        ("--memory", "1", "or generate fewer tasks"),
+    ] {
+        let sizes = [("--tasks", "10"), ("--users", "2")].into_iter().filter(|(name, _)| *name != option);
+        let sizes: Vec<&str> = sizes.flat_map(|(name, value)| [name, value]).collect();
+        let args = [&["workload", "generate", "-o", "w.parquet", option, value], &sizes[..]].concat();
+        folder.assert_rejects(&args, if option == "--memory" { 3 } else { 2 }, &[expected]);
+    }
+}
+
+#[test]
 fn invalid_numbers_of_threads_are_rejected() {
     assert_option_rejected(&["--threads", "0"], &["--threads", "0", "1 or more"]);
     assert_option_rejected(&["--threads", "many"], &["--threads", "many"]);
