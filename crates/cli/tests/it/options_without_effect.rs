@@ -20,3 +20,22 @@ fn options_of_reading_a_log_change_nothing_of_a_stored_workload() {
     assert_eq!(notes(&["--relaxed", "--lenient"]), "");
     assert_eq!(notes(&[]), "");
 }
+
+#[cfg(feature = "slurm")]
+#[test]
+fn what_a_site_s_folder_has_is_not_dropped_in_silence() {
+    let folder = TestFolder::with("log.swf", SWF);
+    std::fs::create_dir(folder.path("lab")).unwrap();
+    folder.write("lab/cluster.toml", "[[machines]]\nname = \"n\"\ncpu = 8\n");
+    folder.write("lab/accounts.toml", "[[account]]\nname = \"art\"\n[[user]]\nname = \"1\"\naccount = \"art\"\n");
+    folder.write("lab/slurm.conf", "ClusterName=lab\nPriorityType=priority/multifactor\nPriorityDecayHalfLife=7-0\n");
+    folder.write("weights.csv", "1,2\n");
+    let notes = |options: &[&str]| {
+        let study = ["study", "log.swf", "--site", "lab", "--repeat", "1", "--out", "out"];
+        folder.run(&[&study[..], options].concat()).assert_succeeds().stderr
+    };
+    let weighted = notes(&["--policy", "fifo,drf", "--weights", "weights.csv"]);
+    let left_out = "The accounts of lab/accounts.toml are left out: the weights of weights.csv take their place.";
+    assert!(weighted.contains(left_out), "{weighted}");
+    assert!(!notes(&["--policy", "fifo,drf"]).contains("left out"));
+}

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         ("--verbose", args.verbose),
         ("--classes", args.classes),
     ])?;
-    let args = &with_site_folder(args)?;
+    let args = &with_site_folder(args, console)?;
     // Reading a trace may take minutes, so the options are checked first.
     if !args.vary.is_empty() && args.repeat == Some(1) {
         return Err(Failure::Input(
