@@ -39,7 +39,7 @@ pub(crate) fn run(args: &TimelineArgs, console: &Console) -> Result<(), Failure>
         )));
     }
     let options = TimelineOptions {
-        mechanism: mechanism_options(&args.options),
+        mechanism: mechanism_options(&args.options, &found, console),
         decay: Some(decay::parse_decay(args.delta.as_deref(), args.half_life.as_deref())?),
         irrevocable: args.irrevocable,
         until: args.until.as_deref().map(|text| seconds("--until", text)).transpose()?,

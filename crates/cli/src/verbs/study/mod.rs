@@ -5,6 +5,7 @@ mod earlier_runs;
 mod machine_lines;
 mod noise_table;
 mod nuwt_table;
+mod options_without_effect;
 mod question;
 pub(crate) mod site_folder;
 #[cfg(feature = "slurm")]
