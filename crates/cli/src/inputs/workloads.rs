@@ -66,8 +66,10 @@ fn read_or_import(
 ) -> Result<(Workload, Option<OfImport>), Failure> {
     // A Parquet file is a stored workload, unless its columns are said to be, or are, those of a public trace.
     let of_trace = trace.from != TraceFormat::Auto || trace.csv_columns.is_some();
+    // A file that is called - is not read: - is standard input.
+    let is_file = Source::from_argument(path) != Source::Stdin;
     let mut lacks_column = None;
-    if store::is_parquet(path) && !of_trace {
+    if is_file && store::is_parquet(path) && !of_trace {
         check_rows(path, trace)?;
         match store::read(path) {
             Ok(workload) => {

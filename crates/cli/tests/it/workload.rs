@@ -143,4 +143,8 @@ fn a_stored_workload_is_no_input_of_an_import_and_not_read_from_standard_input()
     for args in [&["workload", "describe", "-"][..], &["workload", "import", "-", "-o", "again.parquet"]] {
         folder.run_with_input(args, &bytes).assert_fails(2, &["<stdin>: ", stored, "give the path of its file"]);
     }
+    // A file that is called - is not standard input.
+    folder.write("-", &bytes);
+    let piped = folder.run_with_input(&["workload", "describe", "-", "--format", "json"], CSV.as_bytes());
+    assert_eq!(piped.assert_succeeds().json()["tasks"], 4);
 }
