@@ -11,13 +11,14 @@ use crate::Rational;
 /// An exact, non-negative quantity, parsed from text.
 ///
 /// Accepted: `4`, `0.0125`, `3.815e-05`, `"54/13"`, sizes with a binary unit (`18Ki`, `18Mi`,
-/// `18Gi`, `18Ti`, `18Pi`), with a decimal one (`k`, `M`, `G`, `T`, `P`), and thousandths
-/// (`250m`).
+/// `18Gi`, `18Ti`, `18Pi`, also with the B of bytes: `18GiB`), with a decimal one (`k`, `M`, `G`,
+/// `T`, `P`; not `GB`, which job logs take for GiB), and thousandths (`250m`).
 ///
 /// ```
 /// use evenhand_model::Quantity;
 /// assert_eq!(Quantity::parse("250m").unwrap(), Quantity::parse("1/4").unwrap());
 /// assert_eq!(Quantity::parse("2Ki").unwrap().to_f64(), 2048.0);
+/// assert_eq!(Quantity::parse("1.5KiB").unwrap().to_f64(), 1536.0);
 /// assert!(Quantity::parse("-1").is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +104,7 @@ fn parse(text: &str) -> Option<Rational> {
     let (number, unit) = text.split_at(unit_at);
     let two = |k: usize| Rational::from(IBig::ONE << k);
     let ten = |k: usize| Rational::from(IBig::from(10).pow(k));
-    let factor = match unit {
+    let factor = match unit.strip_suffix('B').filter(|unit| unit.ends_with('i')).unwrap_or(unit) {
         "" => Rational::ONE,
         "m" => Rational::ONE / ten(3),
         "k" | "K" => ten(3),

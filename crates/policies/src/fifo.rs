@@ -8,7 +8,8 @@ use crate::{Job, Policy, PolicyContext, Registration, Standing, TieRule};
 pub(crate) const REGISTRATION: Registration =
     Registration::new("fifo", "the task submitted first goes first, whichever user submitted it", |context| {
         Ok(Box::new(Fifo::new(context)))
-    });
+    })
+    .ignoring_weights();
 
 pub(crate) struct Fifo {
     first: TieRule,

@@ -40,6 +40,8 @@ pub struct Registration {
     pub summary: &'static str,
     /// Whether [`PolicyContext::decay`] is required.
     pub needs_decay: bool,
+    /// Whether the policy gives the same order whatever the users' weights are.
+    pub ignores_weights: bool,
     /// Command-line options that set keys of the section `[name]`.
     pub options: &'static [&'static SettingOption],
     keys: &'static [SettingKey],
@@ -72,7 +74,16 @@ impl Registration {
     /// ```
     pub const fn new(name: &'static str, summary: &'static str, build: Build) -> Registration {
         let build = Builder::Function(build);
-        Registration { name, summary, needs_decay: false, options: &[], keys: &[], check: check_settings::<()>, build }
+        Registration {
+            name,
+            summary,
+            needs_decay: false,
+            ignores_weights: false,
+            options: &[],
+            keys: &[],
+            check: check_settings::<()>,
+            build,
+        }
     }
 
     /// Returns a registration of a policy that is known only while the program runs, such as one of a host's language.
@@ -100,6 +111,7 @@ impl Registration {
             name,
             summary,
             needs_decay: false,
+            ignores_weights: false,
             options: &[],
             keys: &[],
             check: check_settings::<()>,
@@ -111,6 +123,12 @@ impl Registration {
     #[must_use]
     pub const fn needing_decay(self) -> Registration {
         Registration { needs_decay: true, ..self }
+    }
+
+    /// States that the order does not depend on users' weights.
+    #[must_use]
+    pub const fn ignoring_weights(self) -> Registration {
+        Registration { ignores_weights: true, ..self }
     }
 
     /// Declares the settings that `build` reads with [`PolicyContext::read_settings`].

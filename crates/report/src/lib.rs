@@ -27,6 +27,7 @@ pub mod chart;
 pub mod processes_page;
 
 mod description_figures;
+mod figure_list;
 mod file_names;
 mod format_numbers;
 mod study_page;

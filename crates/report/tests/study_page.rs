@@ -20,6 +20,8 @@ fn report(record: &StudyRecord) -> BTreeMap<String, String> {
     let written = write_study_report(folder.path(), record).unwrap();
     let mut files = BTreeMap::new();
     collect(folder.path(), folder.path(), &mut files);
+    let list: serde_json::Value = serde_json::from_str(&files.remove("figures/figures.json").unwrap()).unwrap();
+    assert_eq!(list["figures"].as_array().unwrap().len(), written.figures.len(), "{list}");
     assert_eq!(written.figures.len() + 1, files.len(), "exactly the files that it lists");
     assert_eq!(written.bytes, files.values().map(|text| text.len() as u64).sum::<u64>());
     files

@@ -56,7 +56,7 @@ pub fn read_pool(path: &Path, resources: &[Resource]) -> Result<(Vec<Rational>, 
 /// that the workload does not have.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, or a weight is not a number greater than 0.
+/// Returns an error if the file cannot be read or has no weight, or if a weight is not a number greater than 0.
 pub fn read_weights(path: &Path, users: &[String]) -> Result<(Weights, Vec<String>), DocumentError> {
     let source = Source::read(path)?;
     let is_csv = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
@@ -65,6 +65,12 @@ pub fn read_weights(path: &Path, users: &[String]) -> Result<(Weights, Vec<Strin
     } else {
         document_weights(&Document::of(source.clone(), Format::of_path(path))?)?
     };
+    let Some(default) = default.or_else(|| (!named.is_empty()).then(one)) else {
+        let expected = if is_csv { "lines user,weight" } else { "[weights] with lines user = number" };
+        let problem =
+            format!("found no weight, expected {expected}; without a file of weights every user's weight is 1");
+        return Err(source.error(0..0, problem));
+    };
     let weights = users.iter().map(|u| named.get(u).unwrap_or(&default).clone());
     // Zero was refused where it stands, with its line.
     let weights = Weights::new(weights).map_err(|e| source.error(0..0, e.to_string()))?;
@@ -72,14 +78,15 @@ pub fn read_weights(path: &Path, users: &[String]) -> Result<(Weights, Vec<Strin
     Ok((weights, unknown))
 }
 
-type Named = (Quantity, BTreeMap<String, Quantity>);
+/// The weight of users who are not named, if the file has one, and the weights of those who are.
+type Named = (Option<Quantity>, BTreeMap<String, Quantity>);
 
 fn document_weights(document: &Document) -> Result<Named, DocumentError> {
     let root = document.root()?;
     root.deny_unknown(&["default", "weights"])?;
     let default = match root.get("default") {
-        Some(value) => value.with_label("default weight").positive()?,
-        None => one(),
+        Some(value) => Some(value.with_label("default weight").positive()?),
+        None => None,
     };
     let mut named = BTreeMap::new();
     if let Some(weights) = root.get("weights") {
@@ -122,7 +129,7 @@ fn csv_weights(source: &Source) -> Result<Named, DocumentError> {
             return Err(source.error(whole, format!("user {user:?} has a weight already, expected one line a user")));
         }
     }
-    Ok((one(), named))
+    Ok((None, named))
 }
 
 /// Returns a field of a CSV file without its quotation marks (RFC 4180); `None` if they are not closed.
@@ -166,12 +173,15 @@ mod tests {
         // As spreadsheets write it.
         assert_eq!(weights_of("w.csv", "\u{feff}User, Weight\r\n\"ann\",2\r\nbob,0.5\r\nzoe,3\r\n"), both);
         assert_eq!(unquoted("\"Smith, \"\"Al\"\"\"").as_deref(), Some("Smith, \"Al\""));
-        assert_eq!(weights_of("w.toml", ""), Ok((vec![1.0, 1.0], vec![])));
+        assert_eq!(weights_of("w.toml", "default = 2\n"), Ok((vec![2.0, 2.0], vec![])));
     }
 
     #[test]
     fn bad_weights_say_where() {
         let error = |name, text| weights_of(name, text).unwrap_err();
+        for (name, text) in [("w.toml", ""), ("w.toml", "[weights]\n"), ("w.csv", ""), ("w.csv", "user,weight\n")] {
+            assert!(error(name, text).starts_with(":1:1: found no weight, expected"), "{name} {text}");
+        }
         assert!(error("w.toml", "[weights]\nann = 0\n").starts_with(":2:7: weight of ann: found \"0\""));
         assert!(error("w.toml", "[weights]\nann = nan\n").starts_with(":2:7: weight of ann: found \"nan\""));
         assert!(error("w.toml", "[weights]\nann = -1\n").starts_with(":2:7: weight of ann: found \"-1\""));

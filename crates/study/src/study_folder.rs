@@ -1,6 +1,7 @@
 //! Writes and reads the folder of a study. Every file is written atomically and durably, and what a later study reuses
 //! is checked against the digest of what was written.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use evenhand_documents::{Cell, Csv};
@@ -13,7 +14,7 @@ use thiserror::Error;
 
 use crate::affected_users::ALL_USERS_LISTED;
 use crate::digest::Digest;
-use crate::plan::RunPlan;
+use crate::plan::{Plan, RunPlan};
 use crate::reacting::Ran;
 use crate::record::{NormalizedWait, RunRecord, StudyRecord, Totals};
 use crate::repeat::{Measured, Repeats};
@@ -279,6 +280,21 @@ impl<'a> Folder<'a> {
         write_whole(&self.dir.join("users.csv"), users_csv(record).as_bytes())?;
         // Written also without accounts, to replace the file of an earlier study.
         write_whole(&self.dir.join("accounts.csv"), accounts_csv(record).as_bytes())
+    }
+}
+
+impl Plan {
+    /// Returns the ids of the finished runs in a study's folder that are not this study's, in their order. They are of
+    /// earlier studies, and stay there: a later study that asks for them reuses them.
+    pub fn other_runs(&self, dir: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(dir.join("runs")).into_iter().flatten();
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let id = |name: String| {
+            let id = name.strip_suffix(".json").or_else(|| name.strip_suffix(".json.zst"))?;
+            (!name.starts_with('.')).then(|| id.to_string())
+        };
+        let ids: BTreeSet<String> = names.filter_map(id).collect();
+        ids.into_iter().filter(|id| self.runs.iter().all(|run| run.id != *id)).collect()
     }
 }
 

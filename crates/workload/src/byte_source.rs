@@ -232,8 +232,19 @@ impl Shard {
 
     /// Returns all of the stream, decompressed, which remains to be read.
     #[cfg(feature = "formats")]
-    pub(crate) fn whole(&self) -> Result<Vec<u8>, ImportError> {
-        self.start()?.rest(&Meter::new(None, &[], &ImportOptions::default()))
+    pub(crate) fn whole(&mut self) -> Result<Vec<u8>, ImportError> {
+        let meter = Meter::new(None, &[], &ImportOptions::default());
+        let Some(open) = self.open.take() else { return self.start()?.rest(&meter) };
+        // It cannot be opened again, so its content takes its place.
+        let data = open.rest(&meter)?;
+        self.origin = Origin::Bytes(data.clone());
+        Ok(data)
+    }
+
+    /// Returns whether the stream is a regular file, and not standard input or a pipe.
+    #[cfg(feature = "formats")]
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(&self.origin, Origin::File(path) if fs::metadata(path).is_ok_and(|found| found.is_file()))
     }
 
     /// Opens the stream.

@@ -118,9 +118,19 @@ pub(crate) fn parse(
     registry: &Registry,
     arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<Cli, clap::Error> {
-    let mut command = with_policy_options(Cli::command(), registry);
+    let mut command = with_negative_numbers(with_policy_options(Cli::command(), registry));
     let mut matches = command.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Lets every option take a negative number as its value, so that the option's own parser says what it expects. Otherwise clap
+/// takes `-1` for an option, and proposes to write `-- -1`, which no verb accepts.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_long().is_some() && arg.get_action().takes_values() {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    });
+    command.mut_subcommands(with_negative_numbers)
 }
 
 /// What the standard library says of a text that is not a number, and what an option says.
@@ -135,8 +145,27 @@ const NOT_A_NUMBER: &[(&str, &str)] = &[
 /// Returns an error of clap, of which only the text matters, with what was expected where it has the standard library's words.
 pub(crate) fn with_expected(error: clap::Error) -> clap::Error {
     let text = error.render().to_string();
+    if let Some(found) = negative_text(&error) {
+        let problem = format!(
+            "found a value that begins with {found}, expected one without a minus sign; a file of such a name is \
+             ./{found}…\n\nFor more information, try '--help'.\n"
+        );
+        return clap::Error::raw(error.kind(), problem);
+    }
     let Some((theirs, ours)) = NOT_A_NUMBER.iter().find(|(theirs, _)| text.contains(theirs)) else { return error };
     clap::Error::raw(error.kind(), text.replace(theirs, ours).trim_start_matches("error: "))
+}
+
+/// Returns the beginning of a value such as `-1d`, which clap took for the short option `-1`.
+fn negative_text(error: &clap::Error) -> Option<&str> {
+    let unknown = error.kind() == clap::error::ErrorKind::UnknownArgument;
+    match error.get(clap::error::ContextKind::InvalidArg).filter(|_| unknown) {
+        Some(clap::error::ContextValue::String(found)) => {
+            let rest = found.strip_prefix('-')?;
+            rest.starts_with(|c: char| c.is_ascii_digit() || c == '.').then_some(found)
+        }
+        _ => None,
+    }
 }
 
 /// Turns `evenhand VERB … --policy help …` into `evenhand policies`, whatever else the verb requires.

@@ -16,26 +16,35 @@ pub(crate) fn memory_limit(given: Option<u64>) -> MemoryLimit {
     given.map_or_else(MemoryLimit::of_this_process, MemoryLimit::of_option)
 }
 
+/// What makes a workload smaller that is read.
+const IMPORT_LESS: &str = "import a part of the trace";
+
 /// Checks that a workload with this number of tasks fits.
 pub(crate) fn check_workload(name: &str, tasks: u64, limit: MemoryLimit) -> Result<(), Failure> {
-    check(name, tasks, MemoryNeed::of_tasks(tasks).workload, "", limit)
+    check(name, tasks, MemoryNeed::of_tasks(tasks).workload, "", (limit, IMPORT_LESS))
+}
+
+/// Checks that a workload fits that is generated with this number of tasks.
+pub(crate) fn check_generated(option: &str, tasks: u64, limit: MemoryLimit) -> Result<(), Failure> {
+    check(option, tasks, MemoryNeed::of_tasks(tasks).workload, "", (limit, "generate fewer tasks"))
 }
 
 /// Checks that a workload with this number of tasks fits with at least one run, and returns how many runs fit at a time.
 pub(crate) fn runs_at_a_time(name: &str, tasks: u64, limit: MemoryLimit) -> Result<usize, Failure> {
     let need = MemoryNeed::of_tasks(tasks);
-    check(name, tasks, need.minimum(), " with one run at a time", limit)?;
+    check(name, tasks, need.minimum(), " with one run at a time", (limit, IMPORT_LESS))?;
     let runs = (limit.bytes - need.workload) / need.run.max(1);
     Ok(usize::try_from(runs).unwrap_or(usize::MAX).max(1))
 }
 
-fn check(name: &str, tasks: u64, need: u64, with: &str, limit: MemoryLimit) -> Result<(), Failure> {
+/// `less`: what else makes it fit.
+fn check(name: &str, tasks: u64, need: u64, with: &str, (limit, less): (MemoryLimit, &str)) -> Result<(), Failure> {
     if need <= limit.bytes {
         return Ok(());
     }
     Err(Failure::Environment(format!(
         "{name}: found {tasks} tasks, which need about {} of memory{with}; expected at most {} ({}). Pass a larger \
-         --memory if there is more, use a machine that has more, or import a part of the trace",
+         --memory if there is more, use a machine that has more, or {less}",
         format_size(need),
         format_size(limit.bytes),
         limit.reason

@@ -11,6 +11,7 @@ use evenhand_model::Rational;
 
 use crate::arguments::MechanismArgs;
 use crate::failure::Failure;
+use crate::output::console::Console;
 
 /// Largest difference at which two shares computed in 64 bits count as equal.
 pub(crate) const TOLERANCE: f64 = 1e-9;
@@ -47,8 +48,22 @@ pub(crate) fn mechanisms_named(names: &[String]) -> Result<Vec<&'static dyn Mech
     Ok(found)
 }
 
-/// Converts the options of mechanisms.
-pub(crate) fn mechanism_options(args: &MechanismArgs) -> MechanismOptions {
+/// The mechanism that can go without the sharing incentive.
+const WITH_INCENTIVE: &str = "baa";
+
+/// Converts the options of mechanisms, and prints a note on those that change nothing under these mechanisms.
+pub(crate) fn mechanism_options(
+    args: &MechanismArgs,
+    mechanisms: &[&dyn Mechanism],
+    console: &Console,
+) -> MechanismOptions {
+    let names: Vec<&str> = mechanisms.iter().map(|mechanism| mechanism.name()).collect();
+    if args.sharing_incentive.is_some() && !names.contains(&WITH_INCENTIVE) {
+        console.note(&format!(
+            "--sharing-incentive changes nothing: it is for the mechanism {WITH_INCENTIVE}, and --mechanism is {}.",
+            names.join(",")
+        ));
+    }
     MechanismOptions { sharing_incentive: args.sharing_incentive }
 }
 

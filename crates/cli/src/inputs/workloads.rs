@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use evenhand_model::Workload;
 use evenhand_workload::import::{
-    Format as TraceFormat, ImportOptions, ImportSummary, ImportToFileError, Imported, Processors, import_to_file,
-    import_with_progress,
+    Format as TraceFormat, ImportOptions, ImportSummary, ImportToFileError, Imported, JobId, MemoryPer, MemoryUnit,
+    Processors, import_to_file, import_with_progress,
 };
 use evenhand_workload::store::{self, StoreError};
 use evenhand_workload::{Progress, Source};
@@ -35,24 +35,80 @@ pub(crate) fn read_workload_with_summary(
     common: &Common,
     console: &Console,
 ) -> Result<(Workload, Option<String>), Failure> {
+    let (workload, imported) = read_or_import(path, trace, common, console)?;
+    Ok((workload, imported.map(|imported| imported.summary)))
+}
+
+/// Reads a workload as [`read_workload`] does, and the ids by which its source calls the jobs, if it has any.
+#[cfg(feature = "analysis")]
+pub(crate) fn read_workload_with_ids(
+    path: &Path,
+    trace: &TraceArgs,
+    common: &Common,
+    console: &Console,
+) -> Result<(Workload, Vec<JobId>), Failure> {
+    let (workload, imported) = read_or_import(path, trace, common, console)?;
+    Ok((workload, imported.map_or(Vec::new(), |imported| imported.job_ids)))
+}
+
+/// What an import has beside the workload.
+struct OfImport {
+    summary: String,
+    #[cfg_attr(not(feature = "analysis"), expect(dead_code, reason = "questions about single jobs ask for them"))]
+    job_ids: Vec<JobId>,
+}
+
+fn read_or_import(
+    path: &Path,
+    trace: &TraceArgs,
+    common: &Common,
+    console: &Console,
+) -> Result<(Workload, Option<OfImport>), Failure> {
     // A Parquet file is a stored workload, unless its columns are said to be, or are, those of a public trace.
     let of_trace = trace.from != TraceFormat::Auto || trace.csv_columns.is_some();
-    if store::is_parquet(path) && !of_trace {
+    // A file that is called - is not read: - is standard input.
+    let is_file = Source::from_argument(path) != Source::Stdin;
+    let mut lacks_column = None;
+    if is_file && store::is_parquet(path) && !of_trace {
         check_rows(path, trace)?;
         match store::read(path) {
-            Ok(workload) => return Ok((stored_amounts(workload, path, trace, console)?, None)),
-            Err(e @ StoreError::MissingColumn { .. }) => {
-                let imported = import_trace(&[path.to_path_buf()], trace, common, console);
-                let (workload, summary) = imported.map_err(|_| stored_failure(&e))?;
-                console.note(&summary.to_string());
-                return Ok((workload, Some(summary.to_string())));
+            Ok(workload) => {
+                note_without_effect(path, trace, console);
+                return Ok((stored_amounts(workload, path, trace, console)?, None));
             }
+            Err(e @ StoreError::MissingColumn { .. }) => lacks_column = Some(e),
             Err(e) => return Err(stored_failure(&e)),
         }
     }
-    let (workload, summary) = import_trace(std::slice::from_ref(&path.to_path_buf()), trace, common, console)?;
-    console.note(&summary.to_string());
-    Ok((workload, Some(summary.to_string())))
+    let imported = import_files(std::slice::from_ref(&path.to_path_buf()), trace, common, console);
+    let imported = match lacks_column {
+        Some(error) => imported.map_err(|_| stored_failure(&error))?,
+        None => imported?,
+    };
+    let summary = imported.summary.to_string();
+    console.note(&summary);
+    Ok((imported.workload, Some(OfImport { summary, job_ids: imported.job_ids })))
+}
+
+/// Prints a note on options that change how a log is read, of a stored workload. Options that only permit deviations are
+/// not named: they change nothing of a log without deviations either.
+fn note_without_effect(path: &Path, trace: &TraceArgs, console: &Console) {
+    let of_memory = trace.memory_matters;
+    let given = [
+        ("--columns", trace.columns.is_some()),
+        ("--swf-memory-unit", of_memory && trace.swf_memory_unit != MemoryUnit::default()),
+        ("--swf-memory-per", of_memory && trace.swf_memory_per != MemoryPer::default()),
+    ];
+    let given: Vec<&str> = given.into_iter().filter(|(_, is_given)| *is_given).map(|(option, _)| option).collect();
+    if !given.is_empty() {
+        let (verb, whose) = if given.len() == 1 { ("changes", "it says") } else { ("change", "they say") };
+        console.note(&format!(
+            "{} {verb} nothing: {} is a stored workload, and {whose} how a log is read; to read the log otherwise, import \
+             it again.",
+            given.join(" and "),
+            path.display()
+        ));
+    }
 }
 
 /// Checks that a stored workload fits in memory, by the number of its rows.
@@ -92,35 +148,6 @@ pub(crate) fn import_to(
             ImportToFileError::Store(e) => Failure::new(&e, matches!(e, StoreError::Io { .. })),
         })
     })
-}
-
-/// Imports a trace of several files, with progress.
-fn import_trace(
-    inputs: &[PathBuf],
-    trace: &TraceArgs,
-    common: &Common,
-    console: &Console,
-) -> Result<(Workload, ImportSummary), Failure> {
-    let imported = import_files(inputs, trace, common, console)?;
-    Ok((imported.workload, imported.summary))
-}
-
-/// Reads a workload as [`read_workload`] does, and the ids by which its source calls the jobs, if it has any.
-#[cfg(feature = "analysis")]
-pub(crate) fn read_workload_with_ids(
-    path: &Path,
-    trace: &TraceArgs,
-    common: &Common,
-    console: &Console,
-) -> Result<(Workload, Vec<evenhand_workload::import::JobId>), Failure> {
-    if store::is_parquet(path) {
-        check_rows(path, trace)?;
-        let workload = store::read(path).map_err(|e| stored_failure(&e))?;
-        return Ok((stored_amounts(workload, path, trace, console)?, Vec::new()));
-    }
-    let imported = import_files(std::slice::from_ref(&path.to_path_buf()), trace, common, console)?;
-    console.note(&imported.summary.to_string());
-    Ok((imported.workload, imported.job_ids))
 }
 
 fn import_files(

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &TimelineArgs, console: &Console) -> Result<(), Failure>
         )));
     }
     let options = TimelineOptions {
-        mechanism: mechanism_options(&args.options),
+        mechanism: mechanism_options(&args.options, &found, console),
         decay: Some(decay::parse_decay(args.delta.as_deref(), args.half_life.as_deref())?),
         irrevocable: args.irrevocable,
         until: args.until.as_deref().map(|text| seconds("--until", text)).transpose()?,
@@ -120,10 +120,15 @@ fn span(option: &str, text: &str) -> Result<Span, Failure> {
 
 /// Parses a time as scenario files have it: a number of seconds, or a duration with its unit.
 fn seconds(option: &str, text: &str) -> Result<Rational, Failure> {
-    if let Ok(number) = Quantity::parse(text) {
-        return Ok(number.exact().clone());
+    let of_span = |span: Span| Rational::from(span.nanos()) / Rational::from(1_000_000_000u64);
+    let number = Quantity::parse(text).map(|number| number.exact().clone());
+    match number.or_else(|_| Span::parse(text).map(of_span)) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        Ok(_) => Err(Failure::Input(format!("{option} {text}: found 0, expected a time above 0"))),
+        Err(_) => Err(Failure::Input(format!(
+            "{option} {text}: found {text:?}, expected seconds, or a number and a unit s, m, h, d or w, such as 90s, 1.5h or 8d"
+        ))),
     }
-    Ok(Rational::from(span(option, text)?.nanos()) / Rational::from(1_000_000_000u64))
 }
 
 /// Converts the file's amounts to shares of capacity.

@@ -242,6 +242,22 @@ fn an_invalid_command_line_is_rejected() {
 }
 
 #[test]
+fn sizes_may_have_the_b_of_bytes() {
+    let problem = |capacity: &str, demand: &str| {
+        format!("[capacity]\nmem = \"{capacity}\"\n[[user]]\nname = \"A\"\ndemand = {{ mem = \"{demand}\" }}\n")
+    };
+    let folder = TestFolder::new();
+    for (capacity, demand) in [("18GiB", "1.5GiB"), ("18Gi", "1536MiB")] {
+        folder.write("p.toml", problem(capacity, demand));
+        let tasks = folder.run(&["allocate", "p.toml", "--format", "json"]).assert_succeeds().json()[0].clone();
+        assert_eq!(tasks["users"][0]["tasks"], 12.0, "{capacity} {demand}");
+    }
+    // 10^9 or 2^30: programs differ.
+    folder.write("p.toml", problem("18GiB", "1.5GB"));
+    folder.assert_rejects(&["allocate", "p.toml"], 2, &["p.toml:5:18: ", "found \"1.5GB\"", "a size (18Gi, 250m)"]);
+}
+
+#[test]
 fn invalid_problems_are_reported_with_their_place() {
     let cases: &[(&str, &str, &str)] = &[
         // The text that is replaced, the replacement, and the error.

@@ -31,3 +31,14 @@ fn files_of_settings_that_options_name_are_read_as_the_services_read_them() {
     folder.write("service.env", "EVENHAND_SERVE_OPTIONS=--policy-file nowhere.toml\n");
     folder.run(&["config", "check", "service.env"]).assert_fails(2, &["service.env:1:38: ", "nowhere.toml"]);
 }
+
+#[test]
+fn the_folder_of_a_study_that_an_option_names_is_listed_as_the_service_lists_it() {
+    let folder = TestFolder::with("service.env", "EVENHAND_SERVE_OPTIONS=--rate 5 --study report\n");
+    let check = || folder.run(&["config", "check", "service.env"]);
+    check().assert_fails(2, &["service.env:1:33: --study: cannot read report: No such file"]);
+    std::fs::create_dir(folder.path("report")).unwrap();
+    check().assert_fails(2, &["service.env:1:33: --study: report has no index.html"]);
+    folder.write("report/index.html", "");
+    check().assert_succeeds();
+}

@@ -249,8 +249,53 @@ fn invalid_weights_are_rejected() {
         "[weights]\nann = nan\n",
         &["x.toml:2:7: weight of ann", "greater than 0"],
     );
+    for (file, text, expected) in [
+        ("x.csv", "", "expected lines user,weight"),
+        ("x.csv", "user,weight\n# nobody\n", "expected lines user,weight"),
+        ("x.toml", "", "expected [weights]"),
+        ("x.toml", "[weights]\n", "expected [weights]"),
+    ] {
+        assert_file_rejected("--weights", file, text, &[&format!("{file}:1:1: found no weight"), expected]);
+    }
     assert_file_rejected("--weights", "x.csv", "ann\n", &["x.csv:1:1: found \"ann\"", "user,weight"]);
     assert_option_rejected(&["--weights", "none.csv"], &["none.csv", "No such file"]);
+}
+
+/// Without a remedy that no verb accepts, such as `-- -1`.
+#[test]
+fn negative_values_are_rejected_by_the_option_that_has_them() {
+    for (option, value, expected) in [
+        ("--repeat", "-1", "-1 is not in 1..=1000"),
+        ("--capacity", "-1", "expected a number greater than 0"),
+        ("--delta", "-0.5", "greater than 0 and less than 1"),
+        ("--seed", "-1", "expected a whole number, 0 or more"),
+        ("--threads", "-2", "1 or more"),
+        ("--memory", "-1", "expected a size such as 8Gi"),
+        ("--half-life", "-1d", "begins with -1, expected one without a minus sign"),
+    ] {
+        let folder = TestFolder::with("w.csv", CSV);
+        let found = folder.assert_rejects(&["study", "w.csv", option, value], 2, &[expected]).stderr;
+        assert!(!found.contains("-- -"), "{found}");
+    }
+}
+
+#[test]
+fn sizes_of_generated_workloads_are_rejected_by_their_options() {
+    let folder = TestFolder::new();
+    for (option, value, expected) in [
+        ("--tasks", "0", "--tasks: found 0 tasks, expected at least 1"),
+        ("--users", "0", "--users: found 0 users, expected at least 1"),
+        ("--users", "11", "--users: found 11 users and 10 tasks, expected at least one task for each user"),
+        ("--days", "0", "--days: found 0 days, expected a number greater than 0"),
+        ("--days", "-1", "--days: found -1 days, expected a number greater than 0"),
+        ("--days", "1e99", "--days: found 1e99 days, expected a number greater than 0 and at most 36525"),
+        ("--memory", "1", "or generate fewer tasks"),
+    ] {
+        let sizes = [("--tasks", "10"), ("--users", "2")].into_iter().filter(|(name, _)| *name != option);
+        let sizes: Vec<&str> = sizes.flat_map(|(name, value)| [name, value]).collect();
+        let args = [&["workload", "generate", "-o", "w.parquet", option, value], &sizes[..]].concat();
+        folder.assert_rejects(&args, if option == "--memory" { 3 } else { 2 }, &[expected]);
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod invalid_input;
 mod manual;
 mod many_users;
 mod memory;
+mod options_without_effect;
 mod output_files;
 mod power_failure;
 mod price;

@@ -67,6 +67,41 @@ fn json_output_is_one_document_and_nothing_else() {
     assert_eq!(output.stderr, "");
 }
 
+#[test]
+fn a_second_study_into_a_folder_leaves_no_figures_of_the_first_and_names_its_runs() {
+    let folder = TestFolder::with("w.csv", CSV);
+    let study = |policies: &str| {
+        let args = ["study", "w.csv", "--policy", policies, "--capacity", "cpu=3,mem=3", "--out", "out"];
+        folder.run(&args).assert_succeeds()
+    };
+    let of = |policy: &str| {
+        let mut files: Vec<String> = folder.files().into_iter().map(|p| p.to_string_lossy().into_owned()).collect();
+        files.retain(|file| file.contains(policy));
+        files
+    };
+    let first = study("fifo,drf,asset");
+    assert!(!first.stderr.contains("finished run"), "{}", first.stderr);
+    let figures = of("figures/user-waits-asset");
+    assert!(!figures.is_empty(), "{:?}", folder.files());
+    std::fs::write(folder.path("out/figures/notes-on-asset.svg"), "mine").unwrap();
+    let second = study("fifo,drf");
+    assert!(
+        second.stderr.contains("out also has 1 finished run that this study does not ask for"),
+        "{}",
+        second.stderr
+    );
+    assert_eq!(of("figures/user-waits-asset"), Vec::<String>::new());
+    assert!(!of("figures/user-waits-drf").is_empty(), "{:?}", folder.files());
+    // What the first study simulated stays for a third, and files of others stay.
+    assert_eq!(folder.read("out/figures/notes-on-asset.svg"), "mine");
+    let asset = "runs/asset-cpu_3_mem_3";
+    assert_eq!(of(asset).len(), 1, "{:?}", folder.files());
+    let written = modified(&folder, &of(asset)[0]);
+    study("fifo,drf,asset");
+    assert_eq!(of("figures/user-waits-asset"), figures);
+    assert_eq!(modified(&folder, &of(asset)[0]), written);
+}
+
 /// Users ann and bob on 3 cpu and 3 mem, worked out by hand.
 #[test]
 fn waits_and_utilization_agree_with_a_calculation_by_hand() {

@@ -65,7 +65,10 @@ fn scenarios_that_a_mechanism_does_not_support_are_rejected() {
         2,
         &["delta", "less than 1"],
     );
-    folder.assert_rejects(&["timeline", "two.toml", "--until", "soon"], 2, &["--until soon"]);
+    folder.assert_rejects(&["timeline", "two.toml", "--until", "soon"], 2, &["--until soon", "seconds, or a number"]);
+    for zero in ["0", "0s"] {
+        folder.assert_rejects(&["timeline", "two.toml", "--until", zero], 2, &["found 0, expected a time above 0"]);
+    }
     folder.assert_rejects(&["timeline", "absent.toml"], 2, &["absent.toml"]);
 }
 

@@ -128,3 +128,23 @@ fn a_stored_workload_keeps_requested_processors_for_later() {
     let exported = folder.run(&["workload", "export", "both.parquet", "--to", "swf"]).assert_succeeds().stdout;
     assert!(exported.contains("\n2 10 90 100 8 -1 -1 4 200 "), "{exported}");
 }
+
+/// A stored workload is no trace: what it is, and what to do with it.
+#[test]
+fn a_stored_workload_is_no_input_of_an_import_and_not_read_from_standard_input() {
+    let folder = TestFolder::with("w.swf", SWF);
+    folder.run(&["workload", "import", "w.swf", "-o", "w.parquet"]).assert_succeeds();
+    let import = ["workload", "import", "w.parquet", "-o", "again.parquet"];
+    let stored = "found a workload that evenhand stored, expected a trace of jobs";
+    folder.assert_rejects(&import, 2, &["w.parquet: ", stored, "needs no import"]);
+    let named = [&import[..], &["--from", "swf"]].concat();
+    folder.assert_rejects(&named, 2, &["found a Parquet file", "Standard Workload Format; leave --from out"]);
+    let bytes = std::fs::read(folder.path("w.parquet")).unwrap();
+    for args in [&["workload", "describe", "-"][..], &["workload", "import", "-", "-o", "again.parquet"]] {
+        folder.run_with_input(args, &bytes).assert_fails(2, &["<stdin>: ", stored, "give the path of its file"]);
+    }
+    // A file that is called - is not standard input.
+    folder.write("-", &bytes);
+    let piped = folder.run_with_input(&["workload", "describe", "-", "--format", "json"], CSV.as_bytes());
+    assert_eq!(piped.assert_succeeds().json()["tasks"], 4);
+}

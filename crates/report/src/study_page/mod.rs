@@ -20,13 +20,15 @@ use evenhand_study::record::StudyRecord;
 
 use self::figures::{FigureWithData, draw_figures};
 use self::grid::StudyGrid;
+use crate::figure_list::FigureList;
 use crate::write_file::{create_folder, write_file};
 use crate::{ReportError, WrittenReport};
 
 /// Writes `index.html`, `figures/*.svg` and `figures/*.csv` into `folder`, which is created if it does not exist.
 ///
-/// Files of the same names are replaced, each atomically; other files stay. The page is written last: if it
-/// exists, so does every file that it links to.
+/// Files of the same names are replaced, each atomically. The figures of an earlier report that this one lacks are removed
+/// by the list that it left in `figures/figures.json`; other files stay. The page is written after its figures, and theirs
+/// are removed after that: if a page exists, so does every file that it links to.
 ///
 /// # Errors
 /// Returns an error if a file cannot be written, or if the record's runs belong to different studies.
@@ -36,6 +38,9 @@ pub fn write_study_report(folder: &Path, record: &StudyRecord) -> Result<Written
     let page = render_page::render(&grid, &figures)?;
     let figure_folder = folder.join("figures");
     create_folder(&figure_folder)?;
+    let names = figures.all().flat_map(|it| ["svg", "csv"].map(|end| format!("{}.{end}", it.figure.name())));
+    let (earlier, own) = (FigureList::read(&figure_folder), FigureList::of(names));
+    own.write_with(&earlier, &figure_folder)?;
     let mut written = WrittenReport { index: folder.join("index.html"), figures: Vec::new(), bytes: 0 };
     for FigureWithData { figure, csv, .. } in figures.all() {
         for (extension, text) in [("svg", &figure.standalone()), ("csv", csv)] {
@@ -47,5 +52,6 @@ pub fn write_study_report(folder: &Path, record: &StudyRecord) -> Result<Written
     }
     write_file(&written.index, &page)?;
     written.bytes += page.len() as u64;
+    earlier.replace_by(&own, &figure_folder)?;
     Ok(written)
 }

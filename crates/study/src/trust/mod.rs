@@ -35,6 +35,9 @@ const SIMILAR_ORDER: f64 = 0.5;
 /// Of fewer users an order says nothing: two are in the same order in half of all cases.
 const FEWEST_USERS: u64 = 5;
 
+/// Of fewer hours utilisation by hour says nothing: within one hour the same jobs use as much in any order.
+const FEWEST_HOURS: u64 = 2;
+
 /// The agreement of one simulated run with the log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrustRecord {
@@ -47,6 +50,9 @@ pub struct TrustRecord {
     /// The number of their users.
     #[serde(default)]
     pub users: u64,
+    /// The number of hours, or of longer intervals of a long log, whose utilisation is compared.
+    #[serde(default)]
+    pub hours: u64,
     /// Their mean wait in the log, in seconds.
     pub logged_mean_wait_s: f64,
     /// Their mean wait in the simulation, in seconds.
@@ -170,6 +176,7 @@ pub(crate) fn trust(
     let mut record = TrustRecord {
         jobs: pairs.len() as u64,
         users: by_user.len() as u64,
+        hours: before.utilization.len() as u64,
         logged_mean_wait_s,
         mean_wait_s,
         mean_wait_ratio: (logged_mean_wait_s > 0.0).then(|| mean_wait_s / logged_mean_wait_s),
@@ -253,7 +260,17 @@ impl TrustRecord {
     /// Draws the conclusions. The margins are constants of this file, chosen before any log was compared.
     fn judge(&mut self) {
         let same_size = self.mean_wait_ratio.is_some_and(|r| (1.0 / SIZE_MARGIN..=SIZE_MARGIN).contains(&r));
-        let same_use = self.utilization_error <= UTILIZATION_MARGIN;
+        let is_short = self.hours < FEWEST_HOURS;
+        let same_use = !is_short && self.utilization_error <= UTILIZATION_MARGIN;
+        let of_use = match is_short {
+            true => "the log covers no more than an hour, so there is no course over time to compare".to_string(),
+            false => {
+                format!(
+                    "utilisation differs by {:.1} points by hour; trusted up to 5.0",
+                    100.0 * self.utilization_error
+                )
+            }
+        };
         let order = match (self.users, self.users_wait_rank_correlation) {
             (users @ ..FEWEST_USERS, _) => Err(format!("too few users to tell ({users}; from {FEWEST_USERS} on)")),
             (_, None) => Err("the users' mean waits are all the same, so there is no order to compare".to_string()),
@@ -279,14 +296,7 @@ impl TrustRecord {
         self.claims = vec![
             claim("how long jobs wait", same_size, ratio),
             ClaimRecord { undecided: order.is_err(), ..claim("which users wait long", is_same_order, which) },
-            claim(
-                "how much of the machine is used, and when",
-                same_use,
-                format!(
-                    "utilisation differs by {:.1} points by hour; trusted up to 5.0",
-                    100.0 * self.utilization_error
-                ),
-            ),
+            ClaimRecord { undecided: is_short, ..claim("how much of the machine is used, and when", same_use, of_use) },
         ];
         self.verdict = match (&order, same_size && is_same_order, is_similar_order) {
             (Err(_), ..) if self.users < FEWEST_USERS && same_size => {
@@ -297,6 +307,9 @@ impl TrustRecord {
             }
             (Err(_), ..) if same_size => "Size of waits can be trusted; about direction nothing can be told.",
             (_, true, _) if same_use => "Direction and size can be trusted.",
+            (_, true, _) if is_short => {
+                "Direction and size of waits can be trusted; the log is too short to tell about utilisation."
+            }
             (_, true, _) => "Direction and size of waits can be trusted, utilisation over time not.",
             (_, false, true) => "Direction can be trusted, size not.",
             (_, false, false) => "Neither direction nor size can be trusted.",
@@ -326,9 +339,10 @@ mod tests {
         b.finish().unwrap()
     }
 
-    /// Judged as if there were users enough.
+    /// Judged as if there were users and hours enough.
     fn compare(logged: [u64; 4], simulated: [u64; 4]) -> TrustRecord {
-        let mut record = TrustRecord { users: FEWEST_USERS, ..compare_two_users(logged, simulated) };
+        let mut record =
+            TrustRecord { users: FEWEST_USERS, hours: FEWEST_HOURS, ..compare_two_users(logged, simulated) };
         record.judge();
         record
     }
@@ -390,6 +404,21 @@ mod tests {
         let trust = compare([0, 100, 200, 300], [200, 300, 2, 102]);
         assert_eq!(trust.users_wait_rank_correlation, Some(-1.0));
         assert_eq!(trust.verdict, "Neither direction nor size can be trusted.");
+    }
+
+    #[test]
+    fn use_over_time_of_a_log_within_an_hour_is_not_judged() {
+        let mut short =
+            TrustRecord { users: FEWEST_USERS, ..compare_two_users([0, 100, 200, 300], [0, 100, 200, 300]) };
+        short.judge();
+        let of_use = &short.claims[2];
+        assert_eq!((short.hours, of_use.undecided, of_use.holds), (1, true, false));
+        assert!(of_use.because.contains("no more than an hour"), "{}", of_use.because);
+        let verdict = "Direction and size of waits can be trusted; the log is too short to tell about utilisation.";
+        assert_eq!(short.verdict, verdict);
+        // Each job is an hour later.
+        let long = compare_two_users([0, 3600, 7200, 10_800], [0, 100, 200, 300]);
+        assert!(long.hours > 2 && !long.claims[2].undecided, "{long:?}");
     }
 
     #[test]

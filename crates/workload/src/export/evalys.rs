@@ -56,6 +56,11 @@ pub fn evalys_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportE
     );
     losses.unknown_starts(w, "they start when submitted");
     losses.add("processors are assigned, the lowest free number first; the trace has no processor numbers");
+    let unknown = (0..w.len()).filter(|&row| outcome::is_unknown(w.detail(Detail::Outcome, row))).count();
+    if unknown > 0 {
+        let rows = counted(unknown, "row ended in an unknown way and is", "rows ended in an unknown way and are");
+        losses.add(format!("{rows} written as completed"));
+    }
     let fractions = (0..w.len()).filter(|&row| whole_processors(w, row, cpu).1).count();
     if fractions > 0 {
         losses.add(format!(

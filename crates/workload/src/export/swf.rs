@@ -79,10 +79,11 @@ pub fn swf(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
     Ok(losses.finish(job, "seconds"))
 }
 
-/// Returns the status of a job that ended so: 0 failed (by itself, its limit, or the system), 1 completed, 5 cancelled. A
-/// job of which the source says nothing, or nothing known, ran to its end.
-fn status(outcome: Option<&str>) -> u8 {
+/// Returns the status of a job that ended so: 0 failed (by itself, its limit, or the system), 1 completed, 5 cancelled, -1
+/// unknown. A job of which the source says nothing ran to its end.
+fn status(outcome: Option<&str>) -> i8 {
     match outcome {
+        outcome if outcome::is_unknown(outcome) => -1,
         Some(outcome::CANCELLED) => 5,
         Some(outcome::FAILED | outcome::LIMIT | outcome::NODE_FAILURE | outcome::PREEMPTED) => 0,
         _ => 1,

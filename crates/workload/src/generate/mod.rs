@@ -80,19 +80,21 @@ pub enum GenerateError {
         found: String,
     },
     /// The number of tasks is 0.
-    #[error("a workload has at least 1 task; give a number greater than 0")]
+    #[error("found 0 tasks, expected at least 1")]
     NoTasks,
     /// The number of users is 0.
-    #[error("a workload has at least 1 user; give a number greater than 0")]
+    #[error("found 0 users, expected at least 1")]
     NoUsers,
     /// There are more tasks than a row index holds.
-    #[error("{tasks} tasks are too many; a workload in memory has at most {}", u32::MAX)]
+    #[error("found {tasks} tasks, expected at most {}, which a workload in memory can have", u32::MAX)]
     TooManyTasks {
         /// The requested tasks.
         tasks: u64,
     },
     /// There are more users than tasks.
-    #[error("{users} users cannot each have a task when there are {tasks}; give fewer users or more tasks")]
+    #[error(
+        "found {users} users and {tasks} tasks, expected at least one task for each user; give fewer users or more tasks"
+    )]
     TooManyUsers {
         /// The requested users.
         users: u32,
@@ -100,11 +102,16 @@ pub enum GenerateError {
         tasks: u64,
     },
     /// The number of days is out of range.
-    #[error("found {days} days, expected a number greater than 0 and at most {MAX_DAYS}")]
+    #[error("found {} days, expected a number greater than 0 and at most {MAX_DAYS}", shown(*days))]
     Days {
         /// The requested days.
         days: f64,
     },
+}
+
+/// Prints a number without hundreds of digits.
+fn shown(days: f64) -> String {
+    if days.abs() < 1e9 { days.to_string() } else { format!("{days:e}") }
 }
 
 /// A century, well within the range of a time.

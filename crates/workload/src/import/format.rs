@@ -184,6 +184,28 @@ impl Format {
         )
     }
 
+    /// Returns whether files of the format may be Parquet.
+    pub(crate) const fn may_be_parquet(self) -> bool {
+        !matches!(
+            self,
+            Format::Swf
+                | Format::Google2011
+                | Format::SdrfCsv
+                | Format::Sacct
+                | Format::SlurmJson
+                | Format::Pbs
+                | Format::GridEngine
+                | Format::Lsf
+                | Format::HtCondor
+                | Format::Oar
+                | Format::Flux
+                | Format::SlurmSimulator
+                | Format::Batsim
+                | Format::Frontier
+                | Format::Philly
+        )
+    }
+
     /// Returns whether jobs have amounts that they requested beside those that they were allocated; of tables it depends
     /// on their columns.
     pub(crate) const fn has_requested_amounts(self) -> bool {

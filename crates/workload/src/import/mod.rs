@@ -16,6 +16,8 @@ use evenhand_model::{
 use rayon::prelude::*;
 
 use crate::byte_source::{Meter, Progress, Shard, Source};
+#[cfg(feature = "formats")]
+use crate::store;
 
 mod accounting;
 mod batsim;
@@ -176,6 +178,14 @@ fn read(
         // The head of a stream that cannot be read here fails below.
         known => (known, first.head().ok()),
     };
+    if head.as_ref().is_some_and(|head| head.starts_with(b"PAR1")) && !format.may_be_parquet() {
+        return Err(ImportError::Shape {
+            file: name,
+            found: "a Parquet file".to_string(),
+            expected: format.description().to_string(),
+            remedy: "leave --from out, or name the format of the table".to_string(),
+        });
+    }
     refuse_unused(format, options)?;
     let in_memory = ImportOptions { overflow: None, ..options.clone() };
     let options = if format.can_overflow() { options } else { &in_memory };
@@ -284,14 +294,28 @@ fn no_workload(cause: WorkloadError, name: &str, summary: ImportSummary) -> Impo
 }
 
 #[cfg(not(feature = "formats"))]
-fn format_of_parquet(shard: &Shard) -> Result<Format, ImportError> {
+fn format_of_parquet(shard: &mut Shard) -> Result<Format, ImportError> {
     Err(ImportError::not_built(&shard.name, "a Parquet file"))
 }
 
 /// Returns the public trace whose columns a Parquet file has.
 #[cfg(feature = "formats")]
-fn format_of_parquet(shard: &Shard) -> Result<Format, ImportError> {
-    let columns = csv::columns_of_parquet(&shard.name, &shard.whole()?)?;
+fn format_of_parquet(shard: &mut Shard) -> Result<Format, ImportError> {
+    let data = shard.whole()?;
+    let columns = csv::columns_of_parquet(&shard.name, &data)?;
+    if store::has_workload_columns(&columns) {
+        let remedy = match shard.is_file() {
+            true => "it needs no import: give it to a verb that takes a workload, as in evenhand study",
+            false => {
+                "give the path of its file to a verb that takes a workload, as in evenhand study: it is not read from standard input or a pipe"
+            }
+        };
+        return Err(ImportError::NotATrace {
+            file: shard.name.clone(),
+            found: "a workload that evenhand stored".to_string(),
+            remedy: remedy.to_string(),
+        });
+    }
     detect_format::of_columns(&columns).ok_or_else(|| ImportError::Shape {
         file: shard.name.clone(),
         found: "a Parquet file with columns of no known trace".to_string(),

@@ -75,6 +75,8 @@ pub(super) struct Tally {
     pub(super) dropped: Counts,
     /// Rows for which something was adjusted or assumed, by what it was.
     pub(super) adjusted: Counts,
+    /// An example of what was adjusted, by what it was: the first.
+    examples: Vec<(&'static str, String)>,
     /// By kept row: its submission and the id by which its source calls the job. Empty if the format has none.
     pub(super) job_ids: Vec<(Time, JobId)>,
     /// The keys of the kept jobs.
@@ -90,6 +92,19 @@ impl Tally {
         self.adjusted.add(Cow::Borrowed(what), 1);
     }
 
+    /// Counts what was adjusted, and keeps the first example of it.
+    pub(super) fn adjust_as(&mut self, what: &'static str, example: impl FnOnce() -> String) {
+        self.adjust(what);
+        if self.example(what).is_none() {
+            self.examples.push((what, example()));
+        }
+    }
+
+    /// Returns the first example of what was adjusted.
+    pub(super) fn example(&self, what: &str) -> Option<&str> {
+        self.examples.iter().find(|(of, _)| *of == what).map(|(_, example)| example.as_str())
+    }
+
     /// Notes the id of a kept job.
     pub(super) fn job(&mut self, id: JobId, submit: Time, start: Option<Time>, kept: KeptIds) {
         self.keys.add(&id, submit, start, kept.most_keys);
@@ -103,6 +118,11 @@ impl Tally {
         self.held += other.held;
         other.dropped.0.into_iter().for_each(|(reason, n)| self.dropped.add(reason, n));
         other.adjusted.0.into_iter().for_each(|(what, n)| self.adjusted.add(what, n));
+        for (what, example) in other.examples {
+            if self.example(what).is_none() {
+                self.examples.push((what, example));
+            }
+        }
         self.job_ids.extend(other.job_ids);
         self.keys.merge(other.keys);
     }

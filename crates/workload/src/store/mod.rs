@@ -53,6 +53,12 @@ pub fn is_parquet(path: &Path) -> bool {
     File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
 }
 
+/// Returns whether a Parquet file with these columns is a stored workload.
+#[cfg(feature = "formats")]
+pub(crate) fn has_workload_columns(columns: &[String]) -> bool {
+    [name::SUBMIT, name::DURATION, name::USER].iter().all(|needed| columns.iter().any(|column| column == needed))
+}
+
 /// The columns that are not resources; every other column of numbers is a resource.
 #[cfg(feature = "formats")]
 mod name {

@@ -56,6 +56,21 @@ fn slurm_accounting() {
 }
 
 #[test]
+fn a_state_that_is_not_slurms_is_counted_and_its_end_unknown() {
+    let row = |id: u32, state: &str| {
+        format!("{id}|a|{state}|1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:00:50|cpu=1\n")
+    };
+    let states = ["COMPLETED", "FROBNICATED", "REQUEUED", "OUT_OF_ME+", "ODD"];
+    let rows: String = (1..).zip(states).map(|(id, state)| row(id, state)).collect();
+    let found = read(Format::Auto, &format!("JobID|User|State|Submit|Start|End|AllocTRES\n{rows}"));
+    let ended: Vec<_> = (0..5).map(|row| found.workload.detail(Detail::Outcome, row)).collect();
+    assert_eq!(ended, [Some("completed"), Some("unknown"), None, Some("failed"), Some("unknown")]);
+    let summary = found.summary.to_string();
+    let sentence = "2 jobs have a State that is none of Slurm's (\"FROBNICATED\"); how they ended is unknown.";
+    assert!(summary.contains(sentence), "{summary}");
+}
+
+#[test]
 fn whole_nodes_are_required_where_the_command_asks_for_them() {
     let row = |rest: &str| {
         format!("7|ann|COMPLETED|1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:01:20|cpu=4|{rest}\n")

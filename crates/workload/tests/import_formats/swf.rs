@@ -226,7 +226,20 @@ fn a_malformed_log_names_the_place_and_the_remedy() {
         ),
         (
             "1 0 0 1 4 -1 -1 1 1 900000000000000000 1 1 1 1 1 1 1 1\n",
-            "trace:1:21: found \"900000000000000000\", expected less than 10^18 in total",
+            "trace:1:21: found \"900000000000000000\", expected the requested memory (field 10), less than 10^18 KB in total; correct",
+        ),
+        (
+            "1 0 0 1 4 -1 900000000000000000 1 1 -1 1 1 1 1 1 1 1 1\n",
+            "trace:1:14: found \"900000000000000000\", expected the used memory (field 7), less than 10^18 KB in total; correct",
+        ),
+        (
+            "1 0 0 1 900000000000000000 -1 5 1 1 -1 1 1 1 1 1 1 1 1\n",
+            "trace:1:9: found \"900000000000000000\", expected the allocated processors (field 5), less than 10^18 KB of their \
+             memory in total; correct",
+        ),
+        (
+            "1 0 0 1 -1 -1 -1 5000000000000000000 1 -1 1 1 1 1 1 1 1 1\n",
+            "trace:1:18: found \"5000000000000000000\", expected the requested processors (field 8), at most 999999999999999999; correct",
         ),
         ("1 0 0 1 4 - -1 1 1 9 1 1 1 1 1 1 1 1\n", "trace:1:11: found \"-\", expected the mean CPU time"),
         ("1 0 0 1 4 \u{e9} -1 1 1 9 1 1 1 1 1 1 1 1\n", "trace:1:11: found \"é\""),

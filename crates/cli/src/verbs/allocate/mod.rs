@@ -17,9 +17,9 @@ use crate::output::console::{Console, to_json};
 
 pub(crate) fn run(args: &AllocateArgs, console: &Console) -> Result<(), Failure> {
     let mechanisms = mechanisms_named(&args.mechanism)?;
+    let options = mechanism_options(&args.options, &mechanisms, console);
     let arithmetic = if args.exact { Arithmetic::Exact } else { Arithmetic::Float };
     let (file, problem) = read_problem(&args.problem, arithmetic)?;
-    let options = mechanism_options(&args.options);
     let division = Division { mechanisms: &mechanisms, options: &options, file: &file, problem: &problem };
     let records = arithmetic.run(division)?;
     let text = if console.is_json() { to_json(&records)? } else { tables::render(&file, &mechanisms, &records) };

@@ -16,8 +16,9 @@ pub(crate) fn run(
     registry: &Registry,
     console: &Console,
 ) -> Result<Outcome, Failure> {
+    let of_mechanism = [("--sharing-incentive", args.options.sharing_incentive.is_some())];
     if let Some(path) = &args.history.history {
-        Failure::refuse_without("--search-lies", &[("--tries", args.tries.is_some())])?;
+        Failure::refuse_without("--search-lies", &[&[("--tries", args.tries.is_some())], &of_mechanism[..]].concat())?;
         return history::run(path, args, common, registry, console);
     }
     let of_history = &args.history;
@@ -39,7 +40,10 @@ pub(crate) fn run(
         return Err(Failure::Input("--user: applies to --search-lies and to --history; give one of them".into()));
     }
     match &args.allocation {
-        Some(path) => allocation::run(args, path, console),
+        Some(path) => {
+            Failure::refuse_without("--search-lies", &of_mechanism)?;
+            allocation::run(args, path, console)
+        }
         // clap requires --search-lies if there is no allocation.
         None => search_misreports::run(args, common, console),
     }

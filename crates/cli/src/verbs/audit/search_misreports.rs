@@ -41,14 +41,14 @@ struct MisreportRecord {
 
 pub(super) fn run(args: &AuditArgs, common: &Common, console: &Console) -> Result<Outcome, Failure> {
     let mechanisms = mechanisms_named(&args.mechanism)?;
+    let options = mechanism_options(&args.options, &mechanisms, console);
     let (file, exact) = read_problem(args.problem(), Arithmetic::Float)?;
     let problem = convert(&exact)?;
     let only = args.user.as_deref().map(|name| user_named(name, &file)).transpose()?;
     let tries = args.tries.unwrap_or_else(|| default_tries(if only.is_some() { 1 } else { file.users.len() }));
     let mut records = Vec::new();
     for mechanism in mechanisms {
-        let search =
-            search_misreports(mechanism, &problem, &mechanism_options(&args.options), common.seed(), tries, only);
+        let search = search_misreports(mechanism, &problem, &options, common.seed(), tries, only);
         let MisreportSearch { tried, refused, best } = search.map_err(|e| mechanism_failure(&e))?;
         let best = best.map(|misreport| (record(&misreport, &file), misreport.user));
         records.push((mechanism.name(), tried, refused, best));

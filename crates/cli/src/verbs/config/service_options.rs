@@ -132,7 +132,7 @@ fn check_command(
 }
 
 /// Checks what the command line leaves to the verbs, with the files of settings that options name (`--policy-settings`,
-/// `--policy-file`).
+/// `--policy-file`) and the folder of `--study`.
 #[cfg_attr(not(feature = "slurm"), expect(unused_variables))]
 fn check_values(cli: &Cli, registry: &Registry) -> Result<(), Failure> {
     match &cli.verb {

@@ -40,12 +40,13 @@ impl Commands for ReportedCommands {
     }
 }
 
-/// What the options state, with the file of the policy.
+/// What the options state, with the file of the policy and the list of the study's files.
 pub(super) struct ServeSettings {
     interval: Span,
     history: Span,
     user_header: Option<UserHeader>,
     policy: VisibilityPolicy,
+    study: Option<StudyFiles>,
 }
 
 impl ServeSettings {
@@ -70,18 +71,17 @@ impl ServeSettings {
             Some(path) => VisibilityPolicy::read(path).map_err(Failure::document)?,
             None => VisibilityPolicy::default(),
         };
-        Ok(ServeSettings { interval, history, user_header, policy })
+        let study = args.study.as_deref().map(StudyFiles::list).transpose().map_err(|error| {
+            let environment =
+                matches!(&error, StudyError::Read { source, .. } if source.kind() != std::io::ErrorKind::NotFound);
+            Failure::new(error, environment)
+        })?;
+        Ok(ServeSettings { interval, history, user_header, policy, study })
     }
 }
 
 pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Result<(), Failure> {
-    let ServeSettings { interval, history, user_header, policy } = ServeSettings::read(args)?;
-    let study = args.study.as_deref().map(StudyFiles::list).transpose();
-    let study = study.map_err(|error| {
-        let environment =
-            matches!(&error, StudyError::Read { source, .. } if source.kind() != std::io::ErrorKind::NotFound);
-        Failure::new(error, environment)
-    })?;
+    let ServeSettings { interval, history, user_header, policy, study } = ServeSettings::read(args)?;
     let options = Options {
         listen: args.socket.clone().map_or(Listen::Tcp(args.listen), Listen::Unix),
         user_header,

@@ -1,9 +1,11 @@
 //! `evenhand study`
 
 mod class_table;
+mod earlier_runs;
 mod machine_lines;
 mod noise_table;
 mod nuwt_table;
+mod options_without_effect;
 mod question;
 pub(crate) mod site_folder;
 #[cfg(feature = "slurm")]
@@ -38,6 +40,7 @@ use crate::output::numbers::rounded;
 use crate::output::progress::run_with_progress;
 use crate::output::table::Table;
 use crate::output::write_files::lock_folder;
+use earlier_runs::note_earlier_runs;
 use question::{GivenQuestion, Question, refuse_machine_options};
 use site_folder::with_site_folder;
 
@@ -80,7 +83,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         ("--verbose", args.verbose),
         ("--classes", args.classes),
     ])?;
-    let args = &with_site_folder(args)?;
+    let args = &with_site_folder(args, console)?;
     // Reading a trace may take minutes, so the options are checked first.
     if !args.vary.is_empty() && args.repeat == Some(1) {
         return Err(Failure::Input(
@@ -170,6 +173,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     }
     let report =
         evenhand_report::write_study_report(&args.out, &record).map_err(|e| Failure::Environment(e.to_string()))?;
+    note_earlier_runs(&plan, &args.out, console);
     if console.is_json() {
         let text = to_json(&record.summary(args.list_all_users))?;
         console.result(&text)?;

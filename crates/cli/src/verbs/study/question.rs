@@ -12,6 +12,7 @@ use evenhand_study::{
     site_scheduler,
 };
 
+use super::options_without_effect::note_options_without_effect;
 use super::site_folder::cluster_file;
 use crate::arguments::StudyArgs;
 use crate::arguments::policy_settings::policies_of;
@@ -76,14 +77,7 @@ impl GivenQuestion {
             None => self.of_papers(args, workload, console)?,
         };
         args.policies.refuse_unused(registry, &question.policies)?;
-        let remembers = |name: &String| registry.get(name).is_ok_and(|registration| registration.needs_decay);
-        let given =
-            [("--delta", &args.delta), ("--half-life", &args.half_life)].into_iter().find(|(_, v)| !v.is_empty());
-        if let Some((option, _)) = given
-            && !question.policies.iter().any(remembers)
-        {
-            console.note(&format!("{option} changes nothing: no policy of --policy discounts past use."));
-        }
+        note_options_without_effect(args, &question.policies, registry, console);
         Ok(question)
     }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::arguments::StudyArgs;
 use crate::failure::Failure;
+use crate::output::console::Console;
 
 /// The machines in the folder.
 pub(crate) const CLUSTER: &str = "cluster.toml";
@@ -23,8 +24,9 @@ pub(super) fn cluster_file(args: &StudyArgs) -> Option<PathBuf> {
     args.site.as_ref().map(|site| site.join(CLUSTER))
 }
 
-/// Returns the arguments with the accounts and policy settings of the folder, where the user gave no others.
-pub(super) fn with_site_folder(args: &StudyArgs) -> Result<StudyArgs, Failure> {
+/// Returns the arguments with the accounts and policy settings of the folder, where the user gave no others. Prints a note
+/// if weights take the place of the accounts.
+pub(super) fn with_site_folder(args: &StudyArgs, console: &Console) -> Result<StudyArgs, Failure> {
     let mut args = args.clone();
     let Some(site) = args.site.clone() else { return Ok(args) };
     let file = |name: &str| Some(site.join(name)).filter(|path| path.exists());
@@ -34,8 +36,15 @@ pub(super) fn with_site_folder(args: &StudyArgs) -> Result<StudyArgs, Failure> {
             site.display()
         )));
     }
-    if args.accounts.is_none() && args.weights.is_none() {
-        args.accounts = file(ACCOUNTS);
+    match (&args.accounts, &args.weights, file(ACCOUNTS)) {
+        (None, None, accounts) => args.accounts = accounts,
+        (None, Some(weights), Some(accounts)) => console.note(&format!(
+            "The accounts of {} are left out: the weights of {} take their place. To keep the accounts, leave --weights \
+             out, and give users their shares in a file of --accounts.",
+            accounts.display(),
+            weights.display()
+        )),
+        _ => {}
     }
     if let Some(path) = file(POLICY_SETTINGS) {
         args.policies.set_default_file(path);

@@ -8,14 +8,14 @@ use evenhand_model::counted;
 use evenhand_workload::Source;
 use evenhand_workload::describe::{describe, describe_plots};
 use evenhand_workload::export::{ExportError, export, export_file};
-use evenhand_workload::generate::{GenerateOptions, generate};
+use evenhand_workload::generate::{GenerateError, GenerateOptions, generate};
 use evenhand_workload::import::Format;
 use evenhand_workload::store;
 
 use self::description_table::description_table;
 use crate::arguments::{Common, DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, WorkloadVerb};
 use crate::failure::Failure;
-use crate::inputs::memory::{check_workload, memory_limit};
+use crate::inputs::memory::{check_generated, memory_limit};
 use crate::inputs::workloads::{import_to, read_workload, store_workload};
 use crate::output::console::Console;
 use crate::output::fold_lines::{COLUMNS, fold_lines};
@@ -88,9 +88,17 @@ fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Res
         days: args.days,
         seed: common.seed(),
     };
-    check_workload("--tasks", options.tasks, memory_limit(args.memory))?;
+    check_generated("--tasks", options.tasks, memory_limit(args.memory))?;
     store::check_is_built(&args.output).map_err(Failure::input)?;
-    let workload = generate(&options).map_err(Failure::input)?;
+    let workload = generate(&options).map_err(|error| {
+        let option = match error {
+            GenerateError::Unknown { .. } => "--like",
+            GenerateError::NoTasks | GenerateError::TooManyTasks { .. } => "--tasks",
+            GenerateError::NoUsers | GenerateError::TooManyUsers { .. } => "--users",
+            GenerateError::Days { .. } => "--days",
+        };
+        Failure::Input(format!("{option}: {error}"))
+    })?;
     store_workload(&args.output, &workload)?;
     if console.is_json() {
         return console.json(&serde_json::json!({

@@ -15,7 +15,7 @@ mod whole_nodes;
 use evenhand_model::calendar::parse_date_time;
 use evenhand_model::{Detail, Details, Resource, Span, Task, Time, WorkloadBuilder, expand_hostlist, parse_licences};
 
-use super::error::FieldError;
+use super::error::{FieldError, quoted};
 use super::lines::{for_each_line, utf8};
 use super::parse_number::{NANO, fits, leading_digits};
 use super::summary::{KeptIds, Tally, UNKNOWN_USER};
@@ -40,6 +40,7 @@ const BY_DIFFERENCE: &str = "end minus start";
 const ENDED: &str = "assumed to have ended";
 const EARLY: &str = "started before submission";
 const MALFORMED_OPTION: &str = "malformed optional field";
+const UNKNOWN_STATE: &str = "unknown state";
 
 pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
     let resources = [Resource::new("cpu", ""), Resource::new("mem", "B"), Resource::new("gpu", "")];
@@ -195,6 +196,13 @@ fn row(
         None => None,
     };
     let state = row.text(Column::State, "a state")?;
+    let ended = match state {
+        Some(state) if outcome::state_of_slurm(state).is_none() => {
+            tally.adjust_as(UNKNOWN_STATE, || quoted(state.as_bytes()));
+            Some(outcome::UNKNOWN)
+        }
+        state => state.and_then(outcome::of_slurm),
+    };
     let qos = row.text(Column::QOS, "a QOS")?.filter(|text| !is_none(text.as_bytes()));
     let reservation = row.text(Column::Reservation, "a reservation")?.filter(|text| !is_none(text.as_bytes()));
     let on = row.text(Column::NodeList, "a list of nodes")?.filter(|text| !text.contains("None assigned"));
@@ -236,7 +244,7 @@ fn row(
             Detail::Requires => requires.as_deref(),
             Detail::Qos => qos,
             Detail::Machines => on,
-            Detail::Outcome => state.and_then(outcome::of_slurm),
+            Detail::Outcome => ended,
             Detail::Reservation => reservation,
             Detail::Licences => licences.as_deref(),
             Detail::Array => array.as_deref(),
@@ -452,6 +460,10 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         if n > 0 {
             sentences.push(format!("{} {sentence}", counted(n, "job has", "jobs have")));
         }
+    }
+    if let Some(example) = tally.example(UNKNOWN_STATE) {
+        let jobs = counted(tally.adjusted.of(UNKNOWN_STATE), "job has", "jobs have");
+        sentences.push(format!("{jobs} a State that is none of Slurm's ({example}); how they ended is unknown."));
     }
     sentences.extend(started_early(tally.adjusted.of(EARLY)));
     sentences

@@ -7,10 +7,12 @@
 
 use evenhand_model::{Detail, Details, Resource, Span, Task, Time, WorkloadBuilder};
 
+mod header;
 mod row;
 
+use self::header::Header;
 use self::row::{
-    ALLOCATED, GROUP, JOB, MEMORY, PARTITION, QUEUE, RELAXED, REQUESTED, Row, STATUS, USED, USER, useful_remedy,
+    ALLOCATED, FIELDS, GROUP, JOB, MEMORY, PARTITION, QUEUE, RELAXED, REQUESTED, Row, STATUS, USED, USER, useful_remedy,
 };
 use super::error::FieldError;
 use super::lines::for_each_line;
@@ -29,7 +31,7 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
         builder: options.builder([Resource::new("cpu", "processors"), memory]),
         options,
         kept_ids: KeptIds::of(options),
-        header: Vec::new(),
+        header: Header::default(),
         last_job: None,
         names: Default::default(),
         counts: Counts::default(),
@@ -37,7 +39,7 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
     let mut tally = Tally::default();
     for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
         match line.trim_ascii_start().strip_prefix(b";") {
-            Some(comment) => log.comment(comment),
+            Some(comment) => log.header.add(comment),
             None => {
                 tally.rows_read += 1;
                 log.row(line, tally)?;
@@ -46,7 +48,7 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
         }
         Ok(())
     })?;
-    for (key, value) in &log.header {
+    for (key, value) in log.header.entries() {
         log.builder.add_header(key, value);
     }
     log.counts.add_to(&mut tally);
@@ -57,7 +59,7 @@ struct Log<'a> {
     builder: WorkloadBuilder,
     options: &'a ImportOptions,
     kept_ids: KeptIds,
-    header: Vec<(String, String)>,
+    header: Header,
     last_job: Option<i64>,
     /// The latest user, group and queue as text: jobs of one user are often consecutive.
     names: [(i64, String); 3],
@@ -119,22 +121,6 @@ impl Counts {
 }
 
 impl Log<'_> {
-    /// Reads a comment line: `Key: value` with a key of one word. Other lines continue the value before.
-    fn comment(&mut self, text: &[u8]) {
-        let text = String::from_utf8_lossy(text);
-        let is_key = |k: &str| !k.is_empty() && k.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        let key_value = text.split_once(':').map(|(k, v)| (k.trim(), v.trim())).filter(|(k, _)| is_key(k));
-        match (key_value, self.header.last_mut()) {
-            (Some((key, value)), _) => self.header.push((key.to_string(), value.to_string())),
-            (None, _) if text.trim().is_empty() => {}
-            (None, Some((_, value))) => {
-                value.push(' ');
-                value.push_str(text.trim());
-            }
-            (None, None) => self.header.push(("Comment".to_string(), text.trim().to_string())),
-        }
-    }
-
     fn row(&mut self, line: &[u8], tally: &mut Tally) -> Result<(), Box<FieldError>> {
         let row =
             Row::parse(line, self.options.relaxed, self.options.lenient).map_err(|error| useful_remedy(error, line))?;
@@ -162,7 +148,8 @@ impl Log<'_> {
             Processors::Allocated => (ALLOCATED, REQUESTED),
             Processors::Requested => (REQUESTED, ALLOCATED),
         };
-        let processors = fields[first].positive().or(fields[second].positive());
+        let processor_field = if fields[first].positive().is_some() { first } else { second };
+        let processors = fields[processor_field].positive();
         let (Some(submit), Some(run), Some(processors)) = (submit, run, processors) else {
             // Cancelled while it waited: it lacks processors and a run time because it never had any.
             let never_ran = fields[STATUS].whole == CANCELLED && run.is_none_or(|run| run == 0);
@@ -175,13 +162,14 @@ impl Log<'_> {
             (self.last_job, self.counts) = (Some(job), counts);
             return Ok(());
         };
-        let (memory, which) = match (fields[MEMORY].positive(), fields[USED].positive()) {
-            (Some(m), _) => (m, &mut counts.requested_memory),
-            (None, Some(m)) => (m, &mut counts.used_memory),
-            (None, None) => (0, &mut counts.no_memory),
-        };
-        *which += 1;
-        let per = memory;
+        row.check_processors(line, processor_field)?;
+        let memory_field = if fields[MEMORY].positive().is_some() { MEMORY } else { USED };
+        let per = fields[memory_field].positive().unwrap_or(0);
+        *match memory_field {
+            _ if per == 0 => &mut counts.no_memory,
+            MEMORY => &mut counts.requested_memory,
+            _ => &mut counts.used_memory,
+        } += 1;
         let nodes = match self.options.swf_memory_per {
             MemoryPer::Node => row.nodes()?.unwrap_or(1),
             MemoryPer::Processor | MemoryPer::Job => 1,
@@ -197,11 +185,11 @@ impl Log<'_> {
             total.filter(|m| fits(*m))
         };
         let memory = total(processors).ok_or_else(|| {
-            FieldError::new(
-                fields[MEMORY].at as usize,
-                fields[MEMORY].whole.to_string().as_bytes(),
-                "less than 10^18 in total",
-            )
+            // The larger of the two factors is the one that is wrong.
+            let by_memory = self.options.swf_memory_per != MemoryPer::Processor || per >= processors;
+            let (field, of) = if by_memory { (memory_field, "") } else { (processor_field, " of their memory") };
+            let expected = format!("{}, less than 10^18 {}{of} in total", FIELDS[field], self.options.swf_memory_unit);
+            FieldError::new(fields[field].at as usize, row.text(line, field), expected)
         })?;
         counts.implausible_memory += u64::from(memory > most_memory(self.options).saturating_mul(processors));
         let wanted = fields[REQUESTED].positive().filter(|wanted| *wanted != processors);

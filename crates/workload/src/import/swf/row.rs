@@ -1,12 +1,12 @@
 //! One line of a log in the Standard Workload Format, field by field.
 
-use evenhand_model::Time;
+use evenhand_model::{Amount, Time};
 
 use super::super::counted;
 use super::super::error::{FieldError, up_to};
 use super::super::lines::utf8;
 use super::super::node_request::NodeRequest;
-use super::super::parse_number::{NANO, decimal, leading_digits};
+use super::super::parse_number::{NANO, decimal, fits, leading_digits};
 use super::super::parse_time::is_unknown;
 
 pub(super) const RELAXED: &str = "pass --relaxed to accept";
@@ -79,7 +79,12 @@ pub(super) fn useful_remedy(error: Box<FieldError>, line: &[u8]) -> Box<FieldErr
     if error.remedy != RELAXED {
         return error;
     }
-    match Row::parse(line, true, false).and_then(|row| row.time_fields().map(drop)) {
+    let parse = || {
+        let row = Row::parse(line, true, false)?;
+        row.time_fields()?;
+        [ALLOCATED, REQUESTED].into_iter().try_for_each(|field| row.check_processors(line, field))
+    };
+    match parse() {
         Ok(()) => error,
         Err(remaining) => remaining,
     }
@@ -196,6 +201,23 @@ impl Row<'_> {
             };
         }
         Ok(times)
+    }
+
+    /// Returns the text of a field of the line from which the row was parsed.
+    pub(super) fn text<'l>(&self, line: &'l [u8], field: usize) -> &'l [u8] {
+        let rest = &line[self.fields[field].at as usize..];
+        &rest[..rest.iter().take_while(|b| !b.is_ascii_whitespace()).count()]
+    }
+
+    /// Checks that a workload can hold a number of processors.
+    pub(super) fn check_processors(&self, line: &[u8], field: usize) -> Result<(), Box<FieldError>> {
+        match self.fields[field].known() {
+            Some(nano) if !fits(nano) => {
+                let expected = format!("{}, at most {}", FIELDS[field], Amount::MAX.0);
+                Err(FieldError::new(self.fields[field].at as usize, self.text(line, field), expected))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns a column after the 18 of the standard, counted from 0.
