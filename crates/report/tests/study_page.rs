@@ -11,7 +11,7 @@ use std::path::Path;
 
 use evenhand_report::{ReportError, write_study_report};
 use evenhand_study::compare;
-use evenhand_study::record::{AccountRecord, StudyRecord, WorkRecord};
+use evenhand_study::record::{AccountRecord, ClaimRecord, StudyRecord, TrustRecord, WorkRecord};
 use study_record::{StudyShape, study};
 
 /// Writes a report and returns all its files by relative path.
@@ -278,6 +278,34 @@ fn the_answer_states_the_numbers_of_the_record() {
                     the mean over users of mean waits is 13.5 min (812 s) instead of 20.1 min (1 204 s) (32.6 % less); 5 \
                     complete more of their tasks, 1 fewer.";
     assert!(page.contains(sentence), "not found: {sentence}");
+}
+
+#[test]
+fn the_answer_begins_with_its_trust_and_ends_with_how_the_study_was_repeated() {
+    let mut record = study(&StudyShape { users: 12, policies: 2, capacities: 1, repeats: true, ..StudyShape::default() });
+    record.trust = Some(TrustRecord {
+        policy: "fifo".into(),
+        verdict: "Direction can be trusted, size not.".into(),
+        claims: vec![ClaimRecord {
+            claim: "which users wait long".into(),
+            holds: true,
+            because: "the rank correlation is 0.90".into(),
+            undecided: false,
+        }],
+        ..TrustRecord::default()
+    });
+    let files = report(&record);
+    check(&files);
+    let section = |id: &str| {
+        let rest = files["index.html"].split(&format!("<section id=\"{id}\">")).nth(1).unwrap();
+        rest.split("</section>").next().unwrap().to_owned()
+    };
+    let answer = section("answer");
+    let place = |text: &str| answer.find(text).unwrap_or_else(|| panic!("{text} is missing"));
+    assert!(place("Direction can be trusted, size not.") < place("<details"));
+    assert!(place("<details") < place("The study was run"));
+    let item = "<li><strong>Trusted: which users wait long.</strong> The rank correlation is 0.90.</li>";
+    assert!(section("trust").contains(item));
 }
 
 #[test]
