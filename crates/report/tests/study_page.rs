@@ -322,6 +322,11 @@ fn what_is_within_the_noise_is_not_counted_and_grey() {
     assert!(page.contains(&format!("<strong>drf at 0.5 R:</strong> {} of ", beyond[0])), "{beyond:?}");
     assert!(page.contains(&format!(", and {within} differ by no more than the noise")));
     assert!(page.contains("The study was run 20 times: once on the log itself"));
+    let compared = comparison.users_better + comparison.users_worse + comparison.users_same;
+    let share = |worse: u64| format!("<td>{:.1} %</td>", 100.0 * worse as f64 / compared as f64);
+    let fairness = page.split("<section id=\"fairness\">").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(fairness.contains(&share(beyond[1])) && !fairness.contains(&share(comparison.users_worse)), "{fairness}");
+    assert!(fairness.contains("who wait longer beyond the noise."));
     let grey = |page: &str| page.matches("<tr class=\"noise\">").count() as u64;
     assert_eq!(grey(&page), within, "a row for each");
     // Every third bubble is grey: those within the noise, and those that do not differ.

@@ -208,6 +208,7 @@ struct FairnessRow {
     noise: String,
     same: String,
     worse: String,
+    /// The part of the compared users who count as worse.
     share_worse: String,
     complete_more: String,
     complete_fewer: String,
@@ -239,7 +240,7 @@ pub(super) fn fairness(grid: &StudyGrid<'_>) -> Vec<FairnessGroup> {
             noise: count(verdict.and_then(|verdict| verdict.noise)),
             same: count(verdict.map(|verdict| verdict.same)),
             worse: count(verdict.map(|verdict| verdict.worse)),
-            share_worse: or_absent(comparison.and_then(|comparison| comparison.share_worse), percent),
+            share_worse: or_absent(verdict.and_then(|verdict| verdict.share_worse()), percent),
             complete_more: count(comparison.map(|comparison| comparison.complete_more)),
             complete_fewer: count(comparison.map(|comparison| comparison.complete_fewer)),
             utilization: grid
