@@ -282,7 +282,8 @@ fn the_answer_states_the_numbers_of_the_record() {
 
 #[test]
 fn the_answer_begins_with_its_trust_and_ends_with_how_the_study_was_repeated() {
-    let mut record = study(&StudyShape { users: 12, policies: 2, capacities: 1, repeats: true, ..StudyShape::default() });
+    let mut record =
+        study(&StudyShape { users: 12, policies: 2, capacities: 1, repeats: true, ..StudyShape::default() });
     record.trust = Some(TrustRecord {
         policy: "fifo".into(),
         verdict: "Direction can be trusted, size not.".into(),

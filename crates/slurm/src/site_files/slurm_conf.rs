@@ -436,7 +436,11 @@ mod tests {
             partitionname=main nodes=fast maxtime=60 ALLOWACCOUNTS=art\nPartitionName=all Nodes=ALL AllowAccounts=lab\n\
             downnodes=n2 state=DOWN\n";
         let conf = read(&[("slurm.conf", text)]).unwrap();
-        assert_eq!((conf.configuration.cluster(), conf.configuration.backfills()), (Some("lab"), false), "the last counts");
+        assert_eq!(
+            (conf.configuration.cluster(), conf.configuration.backfills()),
+            (Some("lab"), false),
+            "the last counts"
+        );
         assert_eq!(conf.place_of("SchedulerType").rsplit('/').next(), Some("slurm.conf:3:15"));
         let [n1, n2] = conf.nodes.as_slice() else { panic!("{:?}", conf.nodes) };
         assert_eq!((n1.cpus, n1.memory >> 20, n1.weight), (4, 100, 3));
