@@ -150,7 +150,7 @@ impl AdmittedWorkloads {
             match access.enforcer.admit(id, &workload.group) {
                 Ok(now) => {
                     let entry = previous.remove(path).filter(|entry| entry.identity == workload.identity);
-                    let saved = entry.map_or(now, |entry| entry.saved);
+                    let saved = before_all_writes(entry, now);
                     entries.push(admitted.entry(saved.clone()));
                     admitted.saved = Some(saved);
                 }
@@ -181,7 +181,7 @@ impl AdmittedWorkloads {
                 Ok(now) => {
                     let (path, identity) = (&admitted.workload.group.path, admitted.workload.identity);
                     let entry = previous.remove(path).filter(|entry| entry.identity == identity);
-                    let saved = entry.map_or(now, |entry| entry.saved);
+                    let saved = before_all_writes(entry, now);
                     if let Some(journal) = access.journal {
                         journal.put(&[admitted.entry(saved.clone())])?;
                     }
@@ -203,6 +203,13 @@ impl AdmittedWorkloads {
         access.loads.forget(admitted.id);
         Some(admitted)
     }
+}
+
+/// Returns the settings before the first write of this run or an earlier one. What the earlier run did not divide, it did not
+/// change: of that the present settings count.
+fn before_all_writes(earlier: Option<Entry>, mut now: SavedState) -> SavedState {
+    now.0.extend(earlier.into_iter().flat_map(|entry| entry.saved.0));
+    now
 }
 
 /// Appends a warning, unless the error is only that a workload ended.

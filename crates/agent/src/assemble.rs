@@ -27,6 +27,7 @@ use crate::fairness_round::{FairnessRound, RoundSettings};
 use crate::journal::{Journal, JournalError};
 use crate::largest_node::largest_node;
 use crate::node_supply::{SupplyError, node_supply, processor_speed};
+use crate::other_devices::clear_other_devices;
 use crate::quotas::Quotas;
 use crate::trusted_files::{TrustError, check_trusted};
 
@@ -167,7 +168,11 @@ pub fn assemble(configuration: Configuration, apply: bool, system: &SystemRoot) 
     let journal = if apply {
         std::fs::create_dir_all(&node.state)
             .map_err(|source| AssembleError::State { folder: node.state.display().to_string(), source })?;
-        Some(Journal::open(&node.state.join("agent.redb"))?)
+        let journal = Journal::open(&node.state.join("agent.redb"))?;
+        let divided = network.as_ref().filter(|_| supported(Resource::Network).is_some());
+        let divided = divided.map(|section| section.device.as_str());
+        clear_other_devices(&journal, divided, TrafficEnforcer::remove_leftovers)?;
+        Some(journal)
     } else {
         None
     };

@@ -39,6 +39,7 @@ mod journal;
 mod largest_node;
 mod load_tracker;
 mod node_supply;
+mod other_devices;
 mod quotas;
 mod status;
 mod trusted_files;

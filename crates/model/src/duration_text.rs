@@ -12,6 +12,17 @@ pub fn duration(seconds: f64) -> String {
     format!("{} {name}", text.strip_suffix(".0").unwrap_or(&text))
 }
 
+/// Formats an interval of which both ends are formatted: `1 min to 2 min`, and `1 min` where the ends read the same.
+///
+/// ```
+/// use evenhand_model::duration_text::{duration, interval};
+/// assert_eq!(interval([60.0, 120.0].map(duration)), "1 min to 2 min");
+/// assert_eq!(interval([60.0, 60.1].map(duration)), "1 min");
+/// ```
+pub fn interval([low, high]: [String; 2]) -> String {
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
 /// Formats whole seconds as Slurm writes wall times: `18:00:00`, `2-00:30:00`.
 pub fn wall_time(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);

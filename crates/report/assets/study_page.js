@@ -39,6 +39,11 @@
     return [threeDigits(seconds / length), unit];
   }
   const duration = (seconds) => durationParts(seconds).filter(Boolean).join("\u00a0");
+  /** Returns an interval of times: one time where both ends read the same. */
+  function between([low, high]) {
+    const [from, to] = [duration(low), duration(high)];
+    return from === to ? from : `${from} to ${to}`;
+  }
   const ratio = (number) => (Math.floor(number * 1000 + 1e-9) / 1000).toFixed(3);
 
   function percent(share) {
@@ -57,7 +62,7 @@
     const cell = element("td");
     const [number, unit] = durationParts(seconds);
     if (seconds !== null) cell.title = `${threeDigits(seconds)}\u00a0s`;
-    if (seconds !== null && interval) cell.title += `; 95\u00a0% of repeats: ${duration(interval[0])} to ${duration(interval[1])}`;
+    if (seconds !== null && interval) cell.title += `; 95\u00a0% of repeats: ${between(interval)}`;
     if (mark) {
       const made = element("span", "mark", mark === "shortest" ? "▼" : "▲");
       made.setAttribute("role", "img");

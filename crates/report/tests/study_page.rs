@@ -11,7 +11,7 @@ use std::path::Path;
 
 use evenhand_report::{ReportError, write_study_report};
 use evenhand_study::compare;
-use evenhand_study::record::{AccountRecord, StudyRecord, WorkRecord};
+use evenhand_study::record::{AccountRecord, ClaimRecord, StudyRecord, TrustRecord, WorkRecord};
 use study_record::{StudyShape, study};
 
 /// Writes a report and returns all its files by relative path.
@@ -283,6 +283,35 @@ fn the_answer_states_the_numbers_of_the_record() {
 }
 
 #[test]
+fn the_answer_begins_with_its_trust_and_ends_with_how_the_study_was_repeated() {
+    let mut record =
+        study(&StudyShape { users: 12, policies: 2, capacities: 1, repeats: true, ..StudyShape::default() });
+    record.trust = Some(TrustRecord {
+        policy: "fifo".into(),
+        verdict: "Direction can be trusted, size not.".into(),
+        claims: vec![ClaimRecord {
+            claim: "which users wait long".into(),
+            holds: true,
+            because: "the rank correlation is 0.90".into(),
+            undecided: false,
+        }],
+        ..TrustRecord::default()
+    });
+    let files = report(&record);
+    check(&files);
+    let section = |id: &str| {
+        let rest = files["index.html"].split(&format!("<section id=\"{id}\">")).nth(1).unwrap();
+        rest.split("</section>").next().unwrap().to_owned()
+    };
+    let answer = section("answer");
+    let place = |text: &str| answer.find(text).unwrap_or_else(|| panic!("{text} is missing"));
+    assert!(place("Direction can be trusted, size not.") < place("<details"));
+    assert!(place("<details") < place("The study was run"));
+    let item = "<li><strong>Trusted: which users wait long.</strong> The rank correlation is 0.90.</li>";
+    assert!(section("trust").contains(item));
+}
+
+#[test]
 fn what_is_within_the_noise_is_not_counted_and_grey() {
     let shape = StudyShape { users: 100, policies: 2, capacities: 1, ..StudyShape::default() };
     let plain = report(&study(&shape));
@@ -296,6 +325,11 @@ fn what_is_within_the_noise_is_not_counted_and_grey() {
     assert!(page.contains(&format!("<strong>drf at 0.5 R:</strong> {} of ", beyond[0])), "{beyond:?}");
     assert!(page.contains(&format!(", and {within} differ by no more than the noise")));
     assert!(page.contains("The study was run 20 times: once on the log itself"));
+    let compared = comparison.users_better + comparison.users_worse + comparison.users_same;
+    let share = |worse: u64| format!("<td>{:.1} %</td>", 100.0 * worse as f64 / compared as f64);
+    let fairness = page.split("<section id=\"fairness\">").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(fairness.contains(&share(beyond[1])) && !fairness.contains(&share(comparison.users_worse)), "{fairness}");
+    assert!(fairness.contains("who wait longer beyond the noise."));
     let grey = |page: &str| page.matches("<tr class=\"noise\">").count() as u64;
     assert_eq!(grey(&page), within, "a row for each");
     // Every third bubble is grey: those within the noise, and those that do not differ.

@@ -91,11 +91,9 @@ impl BatchRequest {
     fn set(&mut self, name: &str, value: &str) -> Result<(), &'static str> {
         let count = |what: &'static str| value.parse::<u64>().ok().filter(|n| *n > 0).ok_or(what);
         match name {
-            // At least, of a range.
             "-N" | "--nodes" => {
-                let least = value.split('-').next().unwrap_or(value);
-                let nodes = least.parse::<u64>().ok().filter(|n| *n > 0);
-                self.nodes = Some(nodes.ok_or("a number of nodes above 0, or a range such as 2-4")?);
+                let expected = "a number of nodes above 0, a range such as 2-4, or a list such as 1,2,4-8:2";
+                self.nodes = Some(least_nodes(value).ok_or(expected)?);
             }
             "-n" | "--ntasks" => self.tasks = Some(count("a number of tasks above 0")?),
             "-c" | "--cpus-per-task" => self.cpus_per_task = Some(count("a number of CPUs above 0")?),
@@ -115,6 +113,27 @@ impl BatchRequest {
         let tasks = self.tasks.unwrap_or_else(|| nodes.saturating_mul(self.tasks_per_node.unwrap_or(1)));
         tasks.max(nodes).saturating_mul(self.cpus_per_task.unwrap_or(1))
     }
+}
+
+/// Returns the least number of nodes of `-N`: `4`, `2-4`, `1k`, and in newer releases `1,2,4-8:2` (sbatch(1)). `None` if it is none
+/// of these, or a range ends below its beginning.
+fn least_nodes(text: &str) -> Option<u64> {
+    let number = |text: &str| {
+        let (digits, factor) = match text.strip_suffix(['k', 'K']) {
+            Some(digits) => (digits, 1024),
+            None => text.strip_suffix(['m', 'M']).map_or((text, 1), |digits| (digits, 1024 * 1024)),
+        };
+        let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<u64>().ok().filter(|n| is_plain && *n > 0)?.checked_mul(factor)
+    };
+    let least = |part: &str| {
+        let range = part.split_once(':').map_or(Some(part), |(range, step)| number(step).map(|_| range))?;
+        match range.split_once('-') {
+            None => number(range),
+            Some((from, to)) => number(from).filter(|from| number(to).is_some_and(|to| *from <= to)),
+        }
+    };
+    text.split(',').map(least).try_fold(u64::MAX, |so_far, part| Some(so_far.min(part?)))
 }
 
 const KNOWN: [&str; 13] = [
@@ -166,6 +185,16 @@ mod tests {
         assert_eq!((request.nodes, request.tasks, request.cpus()), (Some(2), None, 16));
         assert_eq!((request.limit, request.partition.as_deref()), (Some(Span::from_secs(86_400)), Some("a")));
         assert_eq!(parse("true\n").unwrap().cpus(), 1);
+    }
+
+    #[test]
+    fn of_ranges_and_lists_of_nodes_the_least_counts() {
+        let found = ["4", "2-4", "3-3", "1k", "2,1,4-8:2", "16-20"].map(least_nodes);
+        assert_eq!(found, [4, 2, 3, 1024, 1, 16].map(Some));
+        assert_eq!(
+            ["", "0", "4-2", "2-", "-4", "+3", "x", "1,,2", "2-x", "99999999999999999999"].map(least_nodes),
+            [None; 10]
+        );
     }
 
     #[test]

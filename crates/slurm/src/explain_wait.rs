@@ -197,7 +197,7 @@ fn shares_partition(a: &Job, b: &Job) -> bool {
 
 /// Whether a record of the queue waits for its turn, not for something else.
 pub(crate) fn waits(job: &Job) -> bool {
-    job.state == JobState::Pending && job.held().is_none() && job.dependency.is_none()
+    job.state == JobState::Pending && job.held().is_none() && job.waits_for().is_none()
 }
 
 #[cfg(test)]
@@ -228,6 +228,23 @@ mod tests {
         let ahead = waiting.ahead();
         assert_eq!((ahead[0].user.as_str(), ahead[0].jobs, ahead[0].cpus), ("ann", 1, 4));
         assert_eq!(WaitingJob::new(&queue, &nodes, 1, Time::from_secs(1100)).jobs_before(), 0);
+    }
+
+    #[test]
+    fn who_waits_for_another_job_is_the_same_here_as_in_the_plan() {
+        let of = |reason: &str, dependency: &str| {
+            let text = format!("JOBID|USER|STATE|REASON|PRIORITY|DEPENDENCY\n1|ann|PENDING|{reason}|7|{dependency}\n");
+            let job = &Queue::parse(&text).unwrap().jobs[0];
+            assert_eq!(waits(job), job.no_turn().is_none());
+            waits(job)
+        };
+        assert!(of("Priority", "(null)"));
+        // What is left of its dependencies keeps the job no longer.
+        assert!(of("Priority", "afterany:3(fulfilled)"));
+        assert!(!of("Priority", "afterany:3(fulfilled),afterok:4(unfulfilled)"));
+        // Releases that do not print the state of a dependency.
+        assert!(!of("Dependency", "afterok:4"));
+        assert!(!of("DependencyNeverSatisfied", "afterok:4(failed)"));
     }
 
     #[test]

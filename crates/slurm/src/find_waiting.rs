@@ -81,7 +81,7 @@ impl Job {
         if self.held().is_some() {
             return Some("is held".to_string());
         }
-        self.dependency.as_ref().map(|dependency| format!("waits for other jobs ({dependency})"))
+        self.waits_for().map(|dependency| format!("waits for other jobs ({dependency})"))
     }
 }
 

@@ -239,6 +239,12 @@ impl Job {
         }
     }
 
+    /// Returns the dependencies for which it waits, if it does: what is left of its dependencies may be fulfilled.
+    pub fn waits_for(&self) -> Option<&str> {
+        let on = self.dependency.as_deref().filter(|_| self.state == JobState::Pending)?;
+        (self.reason().starts_with("Dependency") || on.contains("unfulfilled")).then_some(on)
+    }
+
     /// Returns the resources needed on each node, if it requests the same on each: its request divided by the number of
     /// nodes, rounded up.
     pub fn requested_per_node(&self) -> [Nano; 3] {

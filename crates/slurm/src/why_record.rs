@@ -124,7 +124,7 @@ impl WhyRecord {
             queue.jobs.iter().filter(|other| other.user == job.user && state(other)).map(Job::tasks).sum()
         };
         // A held job, or one that waits for others, has no place in the queue.
-        let has_place = job.held().is_none() && job.dependency.is_none() && kind != ReasonKind::Never;
+        let has_place = job.held().is_none() && job.waits_for().is_none() && kind != ReasonKind::Never;
         let what_if = if has_place { planned.what_if() } else { Vec::new() };
         WhyRecord {
             job: job.id,

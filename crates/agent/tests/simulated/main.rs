@@ -308,6 +308,25 @@ fn a_failed_restore_is_retried() {
     assert_eq!(machine.weights(), [[100; 2]; 3]);
 }
 
+#[test]
+fn what_only_the_second_run_divides_is_restored_to_what_that_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (machine, before, agent) = after_20_updates(folder.path());
+    drop(agent);
+    {
+        // As if the first run had not divided disks.
+        let journal = Journal::open(&folder.path().join("agent.redb")).unwrap();
+        let mut entries = journal.entries().unwrap();
+        entries.iter_mut().for_each(|entry| drop(entry.saved.0.remove("disk")));
+        journal.put(&entries).unwrap();
+        machine.world().workloads.values_mut().for_each(|sim| sim.weights[1] = 44);
+    }
+    let mut agent = Setting::in_folder(folder.path()).start(&machine);
+    run(&mut [(&machine, &mut agent)], 20, 20);
+    assert!(agent.release().failed.is_empty());
+    assert_eq!(machine.weights(), [0, 1, 2].map(|i| [before[i][0], 44]));
+}
+
 /// Returns the paths of the groups in the journal of an agent that has ended.
 fn in_journal(folder: &tempfile::TempDir) -> Vec<String> {
     let entries = Journal::open(&folder.path().join("agent.redb")).unwrap().entries().unwrap();

@@ -56,13 +56,20 @@ impl Table {
     }
 
     /// Formats the table with the last column, of texts, folded so that lines have at most `columns` characters, where words and
-    /// other columns allow it. A text beside which no space is left stands on lines of its own.
+    /// other columns allow it. A text beside which no space is left stands on lines of its own. If the other columns are too wide,
+    /// they are cut as [`Table::render_within`] does, and the texts follow in a table of their own.
     #[cfg(feature = "agent")]
     pub(crate) fn render_folded(&self, columns: usize) -> String {
         const LEAST: usize = 30;
         let text = self.render_within(usize::MAX);
         let Some(last) = self.rows[0].len().checked_sub(1) else { return text };
-        let start: usize = self.widths()[..last].iter().map(|width| width + 2).sum();
+        let widths = self.widths();
+        if self.left < last && length_of_line(&widths[..last]) > columns {
+            let others = self.part((0..last).collect()).render_within(columns);
+            let texts = self.part((0..self.left).chain([last]).collect()).render_folded(columns);
+            return format!("{others}\n\n{texts}");
+        }
+        let start: usize = widths[..last].iter().map(|width| width + 2).sum();
         let mut lines = Vec::new();
         for line in text.lines() {
             let cut = line.char_indices().nth(start).map_or(line.len(), |(at, _)| at);
@@ -87,8 +94,16 @@ impl Table {
         self.render_within(table_width())
     }
 
+    /// Returns a table of some columns, among them all of names.
+    #[cfg(feature = "agent")]
+    fn part(&self, columns: Vec<usize>) -> Table {
+        let has_text_last = self.has_text_last && columns.last().is_some_and(|last| last + 1 == self.rows[0].len());
+        let row = |row: &Vec<String>| columns.iter().map(|&column| row[column].clone()).collect();
+        Table { left: self.left, has_text_last, rows: self.rows.iter().map(row).collect() }
+    }
+
     /// Formats the table as [`Table::render`] does, for lines of this length.
-    fn render_within(&self, columns: usize) -> String {
+    pub(crate) fn render_within(&self, columns: usize) -> String {
         let widths = self.widths();
         let of_names = length_of_line(&widths[..self.left]);
         let mut blocks: Vec<Vec<usize>> = Vec::new();

@@ -1,6 +1,7 @@
 //! `evenhand price`: the cost of a job on the machines of a cluster.
 
 use evenhand_documents::did_you_mean;
+use evenhand_model::duration_text::interval;
 use evenhand_model::{Chunk, Cluster, Queue, Rational, Resource, Span, to_f64};
 use evenhand_policies::equivalents::{Combine, Equivalents, Weakness};
 use evenhand_study::read_cluster;
@@ -419,8 +420,7 @@ fn tables(record: &PriceRecord) -> String {
             if processors == 1.0 { "" } else { "s" },
             four_digits(record.maui_processors)
         ));
-        let charged =
-            if low == high { four_digits(low) } else { format!("{} to {}", four_digits(low), four_digits(high)) };
+        let charged = interval([low, high].map(four_digits));
         lines.push(format!(
             "Charged for {} s at queue price {}: {charged} processor-seconds.",
             record.walltime_s,

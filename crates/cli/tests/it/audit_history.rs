@@ -46,6 +46,18 @@ fn a_policy_causes_fewer_complaints_than_the_recorded_queue() {
 }
 
 #[test]
+fn the_answer_about_a_user_comes_first() {
+    let folder = TestFolder::with("queue.swf", QUEUE);
+    let printed = |user: &str| folder.run(&["audit", "--history", "queue.swf", "--user", user]).stdout;
+    let found = printed("2");
+    assert!(found.starts_with("User 2 has "), "{found}");
+    let place = |text: &str| found.find(text).unwrap_or_else(|| panic!("{text}: {found}"));
+    assert!(place("no_justified_complaint  ") < place("5 tasks of 2 users"), "{found}");
+    let none = printed("1");
+    assert!(none.starts_with("User 1 has no finding."), "{none}");
+}
+
+#[test]
 fn unknown_policies_and_half_lives_without_a_policy_are_rejected() {
     let folder = TestFolder::with("queue.swf", QUEUE);
     let run = |args: &[&str]| folder.run(&[&["audit", "--history", "queue.swf"], args].concat());
@@ -169,9 +181,9 @@ fn out_writes_a_page_with_figures_and_data() {
     let run = |out: &str| folder.run(&["audit", "--history", "jobs.txt", "--accounts", "shares.toml", "--out", out]);
     let output = run("one");
     assert_eq!(output.status, 1, "{output:?}");
-    let sentence = "In the week of 2026-03-02 account physics was entitled to 50.0 % of cpu among active accounts, demanded \
-                    18.8 % and received 7.5 %. It received 144 cpu-hours less than its share while it had at least that \
-                    much waiting. Overuse meanwhile: chem (144 cpu-hours).";
+    let sentence = "In the week of 2026-03-02 account physics received 144 cpu-hours (11.3 % of cpu) less than it was entitled \
+                    to and asked for at the time. Over the week it demanded 18.8 % and received 7.5 %. Overuse meanwhile: \
+                    chem (144 cpu-hours).";
     // On the terminal it is folded.
     let words: Vec<&str> = output.stdout.split_whitespace().collect();
     assert!(words.join(" ").contains(sentence), "{}", output.stdout);

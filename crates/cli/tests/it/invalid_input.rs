@@ -397,3 +397,10 @@ fn a_pipe_is_announced_and_read() {
     assert!(output.stderr.contains("pipe is a pipe; reading it waits"), "{output:?}");
     writer.join().unwrap().unwrap();
 }
+
+#[test]
+fn a_server_prints_no_results_and_so_refuses_their_format() {
+    TestFolder::new()
+        .run(&["serve", "--format", "json"])
+        .assert_fails(2, &["--format json: serve prints no results", "/api/v1"]);
+}

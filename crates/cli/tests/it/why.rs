@@ -43,6 +43,25 @@ fn a_job_is_explained_by_what_was_full_who_held_it_and_what_would_have_helped() 
 }
 
 #[test]
+fn proposals_of_a_simulation_that_misses_the_logged_start_have_a_warning() {
+    let found = |log: String| {
+        let folder = TestFolder::with("log.swf", log);
+        let json = folder.run(&["why", "--log", "log.swf", "13", "--format", "json"]).assert_succeeds().json();
+        let text = folder.run(&["why", "--log", "log.swf", "13"]).assert_succeeds().stdout;
+        (json["what_if_miss_s"].as_i64(), json["what_if_misses"] == true, text)
+    };
+    let (miss_s, misses, text) = found(LOG.into());
+    assert_eq!((miss_s, misses), (Some(0), false));
+    assert!(!text.contains("weak evidence"), "{text}");
+    // Something that the log does not show held the job back for an hour more.
+    let (miss_s, misses, text) = found(LOG.replace("13 10 90 30", "13 10 3690 30"));
+    assert_eq!((miss_s, misses), (Some(-3600), true));
+    let sentence =
+        "Without a change the simulation starts the job 1 h earlier than the log, so the other starts are weak";
+    assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(sentence), "{text}");
+}
+
+#[test]
 fn a_user_is_explained_by_all_jobs_together() {
     let folder = TestFolder::with("log.swf", LOG);
     let found = folder.run(&["why", "--log", "log.swf", "user:2", "--format", "json"]).assert_succeeds().json();

@@ -172,7 +172,6 @@ impl TrafficEnforcer {
         let (mut route, mut filter) = (Socket::route()?, Socket::filter()?);
         match link::index(&mut route, device) {
             Ok(index) => remove_leftovers(&mut route, &mut filter, index),
-            // Index 0 is not a device.
             Err(TrafficError::NoDevice(_)) => remove_leftovers(&mut route, &mut filter, 0),
             Err(other) => Err(other),
         }
@@ -442,7 +441,14 @@ impl Enforcer for TrafficEnforcer {
         }
     }
 
-    fn restore(&mut self, group: &Group, _: &SavedState) -> Result<(), KernelError> {
+    fn restore(&mut self, group: &Group, saved: &SavedState) -> Result<(), KernelError> {
+        let mut errors = FirstError::default();
+        // An earlier process divided another device. Its rules have ended with it.
+        if let Some(other) = saved.0.get("device").filter(|device| **device != self.settings.device)
+            && let Err(error) = remove_queue_of(&mut self.route, other)
+        {
+            errors.note(error.into_kernel_error(&group.path));
+        }
         let ids: Vec<GroupId> = self.members.iter().filter(|(_, m)| m.group == *group).map(|(id, _)| *id).collect();
         for id in ids {
             self.shared().classes.remove(&id);
@@ -458,7 +464,6 @@ impl Enforcer for TrafficEnforcer {
             });
             (member.wanted, member.pending) = (0, false);
         }
-        let mut errors = FirstError::default();
         self.remove(&mut errors);
         if (self.queue || self.rules.is_installed()) && self.members.values().all(|m| m.written.is_none()) {
             self.remove_all().map_err(|error| error.into_kernel_error(&self.settings.device))?;
@@ -484,7 +489,22 @@ fn refuse_foreign(settings: &Settings, found: Option<&htb::Queue>) -> Result<(),
 fn remove_leftovers(route: &mut Socket, filter: &mut Socket, index: u32) -> Result<(), TrafficError> {
     nft::check_owner(filter)?;
     nft::remove_tables(filter)?;
-    if index != 0 && htb::root(route, index)?.is_some_and(|queue| queue.is_ours()) {
+    // Index 0 is not a device.
+    if index == 0 { Ok(()) } else { remove_queue(route, index) }
+}
+
+/// Removes our queueing discipline from a device of this name, if there is such a device.
+fn remove_queue_of(route: &mut Socket, device: &str) -> Result<(), TrafficError> {
+    match link::index(route, device) {
+        Ok(index) => remove_queue(route, index),
+        Err(TrafficError::NoDevice(_)) => Ok(()),
+        Err(other) => Err(other),
+    }
+}
+
+/// Removes our queueing discipline from a device.
+fn remove_queue(route: &mut Socket, index: u32) -> Result<(), TrafficError> {
+    if htb::root(route, index)?.is_some_and(|queue| queue.is_ours()) {
         let (mut out, number) = (Messages::default(), route.number());
         htb::delete_queue(&mut out, number, index);
         out.acknowledged();

@@ -399,6 +399,29 @@ fn leftovers_of_a_killed_process_are_removed() {
 }
 
 #[test]
+fn leftovers_are_removed_where_another_device_is_configured_now() {
+    or_skip!();
+    let (near, _far) = cable();
+    near.run("ip link add e5 type veth peer name e6");
+    let before = near.run("tc qdisc show");
+    near.run("tc qdisc add dev e5 root handle 4548: htb default 2");
+    let groups = Groups::new(&["a"]);
+    let mut traffic = open(&near, "e0");
+    near.within(|| {
+        admit(&mut traffic, &[group(&groups.path("a"))]);
+        set_weights(&mut traffic, &[2.0]);
+        let saved = SavedState([("device".to_owned(), "e5".to_owned())].into());
+        // Of a group that no longer runs: the present device stays divided.
+        traffic.restore(&group("b"), &saved).unwrap();
+        assert!(!near.run("tc qdisc show dev e5").contains("4548"));
+        assert!(near.run("tc qdisc show dev e0").contains("4548"));
+        traffic.restore(&group("b"), &saved).unwrap();
+        traffic.restore(&group(&groups.path("a")), &saved).unwrap();
+    });
+    assert_eq!(near.run("tc qdisc show"), before);
+}
+
+#[test]
 fn leftovers_are_removed_where_no_device_is_configured_any_more() {
     or_skip!();
     let (near, _far) = cable();

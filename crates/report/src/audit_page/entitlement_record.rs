@@ -141,13 +141,6 @@ pub struct UseRecord {
     pub against: Vec<OveruseRecord>,
 }
 
-impl UseRecord {
-    /// Returns by how much the use was below both the demand and the entitlement among active parties; at least 0.
-    pub fn shortfall(&self) -> f64 {
-        (self.entitled_among_active.min(self.wanted) - self.got).max(0.0)
-    }
-}
-
 /// Overuse by one party.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OveruseRecord {
@@ -217,6 +210,12 @@ impl EntitlementRecord {
     /// Returns an amount of resource `r` (in its unit times hours) as a fraction of its capacity over `hours`.
     pub fn capacity_share(&self, r: usize, amount: f64, hours: f64) -> f64 {
         if hours > 0.0 { amount / (self.resources[r].capacity * hours) } else { 0.0 }
+    }
+
+    /// Returns whether a party received visibly less of resource `r` than it was entitled to and demanded: whether its
+    /// unmet claim over `hours` does not round to 0.0 % of the capacity. Sentences and tables agree on this.
+    pub fn falls_short(&self, r: usize, of: &UseRecord, hours: f64) -> bool {
+        self.capacity_share(r, of.unmet, hours) >= 0.0005
     }
 
     /// Returns the complaints of a level that do not begin at an edge of the history, by decreasing harm, equal ones by

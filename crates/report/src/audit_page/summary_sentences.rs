@@ -15,9 +15,7 @@ impl EntitlementRecord {
         let mut short: Vec<(f64, &PartyWeekRecord, usize)> = Vec::new();
         for week in level.weeks.iter().filter(|week| !self.at_edge(week.week)) {
             let hours = self.weeks[week.week].hours();
-            // Amounts that round to 0.0 % are omitted.
-            let visible = |r: usize, amount: f64| self.capacity_share(r, amount, hours) >= 0.0005;
-            let uses = week.uses.iter().enumerate().filter(|(r, u)| visible(*r, u.unmet) && visible(*r, u.shortfall()));
+            let uses = week.uses.iter().enumerate().filter(|(r, u)| self.falls_short(*r, u, hours));
             let parts = uses.map(|(r, u)| (u.unmet / self.resources[r].capacity, week, r));
             // The resource with the largest unmet claim; ties go to the first.
             short.extend(parts.reduce(|best, other| if other.0 > best.0 { other } else { best }));
@@ -92,19 +90,15 @@ impl EntitlementRecord {
         let name = &level.parties[week.party].name;
         let resource = &self.resources[r].name;
         let when = if w.from.is_some() { format!("the week of {}", w.label) } else { w.label.clone() };
-        let all = match (u.entitled - u.entitled_among_active).abs() <= 1e-12 * u.entitled {
-            true => String::new(),
-            false => format!(" ({} among all {}s)", part(u.entitled), level.kind),
-        };
         let against = self.format_holders(level, &u.against, r, u.unmet);
         let overuse = if against.is_empty() { String::new() } else { format!(" Overuse meanwhile: {against}.") };
         format!(
-            "In {when} {kind} {name} was entitled to {} of {resource} among active {kind}s{all}, demanded {} and \
-             received {}. It received {} less than its share while it had at least that much waiting.{overuse}",
-            part(u.entitled_among_active),
+            "In {when} {kind} {name} received {} ({} of {resource}) less than it was entitled to and asked for at the time. Over \
+             the week it demanded {} and received {}.{overuse}",
+            self.format_amount(r, u.unmet),
+            part(u.unmet),
             part(u.wanted),
             part(u.got),
-            self.format_amount(r, u.unmet),
             kind = level.kind,
         )
     }
@@ -189,9 +183,9 @@ mod tests {
         assert_eq!(
             sentences,
             [
-                "In the week of 2026-03-02 account <b>bio was entitled to 50.0 % of cpu among active accounts (25.0 % among \
-                 all accounts), demanded 60.0 % and received 20.0 %. It received 403 cpu-hours less than its share while \
-                 it had at least that much waiting. Overuse meanwhile: chem (403 cpu-hours).",
+                "In the week of 2026-03-02 account <b>bio received 403 cpu-hours (30.0 % of cpu) less than it was entitled to \
+                 and asked for at the time. Over the week it demanded 60.0 % and received 20.0 %. Overuse meanwhile: chem \
+                 (403 cpu-hours).",
                 "While other accounts waited for their share of cpu, overuse amounted to 403 cpu-hours; account chem held \
                  403 cpu-hours of it (100.0 %).",
             ]
@@ -204,6 +198,17 @@ mod tests {
             ["In no week did an account receive less of a resource than it demanded and was entitled to."]
         );
         assert!(EntitlementRecord::default().summary_sentences().is_empty());
+    }
+
+    #[test]
+    fn a_claim_is_unmet_also_in_a_week_that_made_up_for_it_later() {
+        // Of the whole week it has all that it was entitled to, but not when it asked for it.
+        let mut record = small_record();
+        let week = record.levels[0].weeks.iter_mut().find(|week| week.uses[0].unmet > 0.0).unwrap();
+        week.uses[0].got = week.uses[0].entitled_among_active;
+        let sentences = record.summary_sentences();
+        assert!(plain(&sentences[0]).contains("received 403 cpu-hours (30.0 % of cpu) less than"), "{sentences:?}");
+        assert!(record.headline().is_some_and(|(part, _)| part != "0.0\u{a0}%"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) struct PartyRow {
     active: String,
     wanted: String,
     got: String,
-    /// `worse` if it received less than it demanded and was entitled to.
+    /// `worse` if it received visibly less than it demanded and was entitled to.
     class: &'static str,
     unmet: String,
     over: String,
@@ -49,7 +49,7 @@ pub(super) fn parties(record: &EntitlementRecord, level: &LevelRecord, r: usize)
             active: part(u.entitled_among_active),
             wanted: part(u.wanted),
             got: part(u.got),
-            class: if record.capacity_share(r, u.shortfall(), hours) >= 0.0005 { "worse" } else { "" },
+            class: if record.falls_short(r, u, hours) { "worse" } else { "" },
             unmet: text(u.unmet),
             over: text(u.over),
             complaints: party.complaints,

@@ -69,6 +69,12 @@ impl Verdict {
             worse,
         })
     }
+
+    /// Returns the part of the compared users who are worse off; `None` if none is compared.
+    pub(super) fn share_worse(&self) -> Option<f64> {
+        let compared = self.better + self.noise.unwrap_or(0) + self.same + self.worse;
+        (compared > 0).then(|| self.worse as f64 / compared as f64)
+    }
 }
 
 /// Returns what the study replays and the question that it answers.

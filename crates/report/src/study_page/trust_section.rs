@@ -16,7 +16,7 @@ pub(super) struct TrustSection {
     simulated: String,
     /// Measures by name.
     measures: Vec<(&'static str, String)>,
-    /// Each with whether it is trusted, and why.
+    /// Each with whether it is trusted, and a sentence on why.
     claims: Vec<(String, &'static str, String)>,
     classes: Vec<ClassRow>,
     not_modelled: Vec<String>,
@@ -48,7 +48,7 @@ pub(super) fn trust_section(record: &StudyRecord) -> Option<TrustSection> {
         logged: duration(trust.logged_mean_wait_s),
         simulated: duration(trust.mean_wait_s),
         measures: measures(trust),
-        claims: trust.claims.iter().map(|c| (c.claim.clone(), verdict(c), c.because.clone())).collect(),
+        claims: trust.claims.iter().map(|c| (c.claim.clone(), verdict(c), sentence(&c.because))).collect(),
         classes: trust.classes.iter().map(class).collect(),
         not_modelled: trust.not_modelled.clone(),
     })
@@ -60,6 +60,13 @@ fn verdict(claim: &ClaimRecord) -> &'static str {
         (true, _) => "Trusted",
         (false, _) => "Not trusted",
     }
+}
+
+/// Returns a clause as a sentence: the record's clauses also follow a colon, in the output of the command.
+fn sentence(clause: &str) -> String {
+    let mut characters = clause.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", characters.as_str())
 }
 
 fn measures(trust: &TrustRecord) -> Vec<(&'static str, String)> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use evenhand_model::duration_text::interval;
 use evenhand_study::record::{Estimate, OtherUsersRecord, RunNoise, RunRecord};
 use serde::Serialize;
 
@@ -113,7 +114,7 @@ fn interval_text(low: f64, high: f64) -> String {
 
 /// Formats an interval of times.
 pub(super) fn interval_between(low: f64, high: f64) -> String {
-    format!("{} to {}", duration(low), duration(high))
+    interval([low, high].map(duration))
 }
 
 /// Returns the table of users at one capacity under one policy.
@@ -208,6 +209,7 @@ struct FairnessRow {
     noise: String,
     same: String,
     worse: String,
+    /// The part of the compared users who count as worse.
     share_worse: String,
     complete_more: String,
     complete_fewer: String,
@@ -239,7 +241,7 @@ pub(super) fn fairness(grid: &StudyGrid<'_>) -> Vec<FairnessGroup> {
             noise: count(verdict.and_then(|verdict| verdict.noise)),
             same: count(verdict.map(|verdict| verdict.same)),
             worse: count(verdict.map(|verdict| verdict.worse)),
-            share_worse: or_absent(comparison.and_then(|comparison| comparison.share_worse), percent),
+            share_worse: or_absent(verdict.and_then(|verdict| verdict.share_worse()), percent),
             complete_more: count(comparison.map(|comparison| comparison.complete_more)),
             complete_fewer: count(comparison.map(|comparison| comparison.complete_fewer)),
             utilization: grid
@@ -285,4 +287,15 @@ pub(super) fn simulations(grid: &StudyGrid<'_>) -> Vec<Simulation> {
         elapsed: Cell::duration(Some(run.elapsed_s)),
     };
     grid.record.runs.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_whose_ends_read_the_same_is_one_time() {
+        assert_eq!(interval_between(60.0, 60.001), duration(60.0));
+        assert!(interval_between(60.0, 90.0).contains(" to "));
+    }
 }

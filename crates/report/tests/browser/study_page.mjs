@@ -62,6 +62,24 @@ for (const [what, options] of [
   const opened = await open(index, options);
   await check(`${what}: axe-core has no serious finding`, () => seriousFindings(opened.page));
   await check(`${what}: every figure has a title, and no text is cut`, () => cutTexts(opened.page));
+  if (what === "phone") {
+    await check("phone: the values of tables of names and values are in sight, and a figure that scrolls says so", () =>
+      opened.page.evaluate(() => {
+        for (const table of document.querySelectorAll(".summary-table")) {
+          const { parentElement: around } = table;
+          if (around.scrollWidth > around.clientWidth + 1) return `${around.getAttribute("aria-label")} has to be scrolled`;
+        }
+        for (const drawing of document.querySelectorAll(".drawing")) {
+          const caption = drawing.parentElement.querySelector("figcaption");
+          const hint = caption ? getComputedStyle(caption, "::before").content : "none";
+          if (drawing.scrollWidth > drawing.clientWidth + 1 && !hint.includes("sideways")) return "a figure scrolls without a hint";
+        }
+        for (const heading of document.querySelectorAll("th.group span")) {
+          if (heading.getBoundingClientRect().right > innerWidth) return `${JSON.stringify(heading.textContent)} is out of sight`;
+        }
+        return null;
+      }));
+  }
   await opened.page.close();
 }
 

@@ -56,6 +56,6 @@ impl JobPriorities for LargestFirst {
 
     /// Finer than need be, so that jobs of two groups tie.
     fn group(&mut self, job: &Job<'_>) -> Option<u64> {
-        Some(u64::from(priority(job)) << 32 | job.requested.nanos() % 3)
+        Some((u64::from(priority(job)) << 32) | (job.requested.nanos() % 3))
     }
 }

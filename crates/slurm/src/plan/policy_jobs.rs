@@ -119,12 +119,10 @@ fn no_place(job: &Job, now: Time) -> Option<Unranked> {
     if job.heterogeneous.is_some_and(|part| part.offset > 0) {
         return Some(Unranked::NotEligible("a part of a job that starts with its first".into()));
     }
-    let reason = job.reason.clone().unwrap_or_default();
-    if let Some(on) = &job.dependency
-        && (reason.starts_with("Dependency") || on.contains("unfulfilled"))
-    {
-        return Some(Unranked::Depends(on.clone()));
+    if let Some(on) = job.waits_for() {
+        return Some(Unranked::Depends(on.to_owned()));
     }
+    let reason = job.reason.clone().unwrap_or_default();
     if let Some(reservation) = &job.reservation {
         return Some(Unranked::Reservation(reservation.clone()));
     }

@@ -122,6 +122,8 @@ pub struct Driver<'a> {
     qos: Vec<Qos>,
     /// The time at which partitions and accounts were read.
     settings_read: Option<Time>,
+    /// After how long they are read again, if accounting did not respond then.
+    settings_retry: Option<Span>,
     /// Jobs whose priority was set by an administrator.
     pinned: HashSet<u64>,
     /// Jobs to which this process has written a site factor that Slurm accepted.
@@ -157,6 +159,9 @@ pub fn longest_silence(interval: Duration) -> Duration {
 }
 /// The interval at which partitions and accounts are read again, since they seldom change.
 const SETTINGS_INTERVAL: Span = Span::from_secs(300);
+/// The interval after which they are read again if accounting did not respond. It doubles with each failure up to
+/// [`SETTINGS_INTERVAL`]: without shares all users count the same, but a site without accounting never responds.
+const SETTINGS_RETRY: Span = Span::from_secs(5);
 
 impl<'a> Driver<'a> {
     /// Creates a driver that continues from the saved state.
@@ -183,6 +188,7 @@ impl<'a> Driver<'a> {
             accounts: None,
             qos: Vec::new(),
             settings_read: None,
+            settings_retry: None,
             pinned: HashSet::new(),
             accepted: HashSet::new(),
             written,
@@ -409,19 +415,25 @@ impl<'a> Driver<'a> {
     }
 
     fn read_settings(&mut self, now: Time) -> Result<(), DriveError> {
-        if self.settings_read.is_some_and(|at| !is_due(now, at, SETTINGS_INTERVAL)) {
+        let interval = self.settings_retry.unwrap_or(SETTINGS_INTERVAL);
+        if self.settings_read.is_some_and(|at| !is_due(now, at, interval)) {
             return Ok(());
         }
         self.partitions = Partitions::read(self.commands)?.partitions;
         // Without accounting all users have equal shares; known accounts are kept.
-        if let Ok(accounts) = Accounts::read(self.commands, self.options.cluster.as_deref()) {
+        let accounts = Accounts::read(self.commands, self.options.cluster.as_deref());
+        let mut has_failed = accounts.is_err();
+        if let Ok(accounts) = accounts {
             self.accounts = Some(accounts).filter(|a| !a.associations.is_empty());
         }
-        if self.options.configuration.as_ref().is_some_and(Configuration::counts_qos)
-            && let Ok(qos) = Qos::read(self.commands)
-        {
-            self.qos = qos;
+        if self.options.configuration.as_ref().is_some_and(Configuration::counts_qos) {
+            match Qos::read(self.commands) {
+                Ok(qos) => self.qos = qos,
+                Err(_) => has_failed = true,
+            }
         }
+        let doubled = |last: Span| Span::from_nanos(2 * last.nanos()).min(SETTINGS_INTERVAL);
+        self.settings_retry = has_failed.then(|| self.settings_retry.map_or(SETTINGS_RETRY, doubled));
         self.settings_read = Some(now);
         Ok(())
     }

@@ -83,8 +83,9 @@ const MOST_MEGABYTES: u64 = Amount::MAX.0 >> 20;
 /// What is expected in place of a text that is no list of hosts.
 pub(super) const HOSTS: &str = "names of nodes such as n[1-4],g1, at most 1048576 of them";
 
-fn is_option(name: &str) -> bool {
-    is_known(name) || OPTION_NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+/// Returns an option of nodes and partitions, in any case, as slurm.conf(5) spells it.
+fn option_name(name: &str) -> Option<&'static str> {
+    NAMES.lines().chain(OPTION_NAMES).find(|known| known.eq_ignore_ascii_case(name))
 }
 
 fn is_known(name: &str) -> bool {
@@ -170,17 +171,19 @@ pub fn read_slurm_conf(path: &Path) -> Result<SlurmConf, SiteFileError> {
             }
         } else if first.is("NodeSet") {
             sets.insert(first.value.clone(), statement);
-        } else if OTHER_STATEMENTS.iter().any(|name| first.is(name)) {
-            conf.option_places.entry(first.name.clone()).or_default().push(first.place.clone());
-            conf.options.entry(first.name.clone()).or_default().push(first.value.clone());
+        } else if let Some(name) = OTHER_STATEMENTS.iter().find(|name| first.is(name)) {
+            conf.option_places.entry(name.to_string()).or_default().push(first.place.clone());
+            conf.options.entry(name.to_string()).or_default().push(first.value.clone());
         } else {
             for setting in statement {
                 check_value(&setting)?;
                 if !is_known(&setting.name) {
                     conf.unknown.push((setting.name.clone(), setting.place.clone()));
                 }
-                conf.places.insert(setting.name.to_ascii_lowercase(), setting.place);
-                settings.insert(setting.name, setting.value);
+                // Names are read in any case; of several values of one the last counts.
+                let name = setting.name.to_ascii_lowercase();
+                conf.places.insert(name.clone(), setting.place);
+                settings.insert(name, setting.value);
             }
         }
     }
@@ -294,10 +297,11 @@ fn partition(name: &Setting, statement: &Statement) -> Result<Partition, SiteFil
 impl SlurmConf {
     fn note_options(&mut self, kind: &str, statement: &Statement) {
         for setting in &statement[1..] {
-            if !is_option(&setting.name) {
-                self.unknown_options.push((format!("{kind} {}", setting.name), setting.place.clone()));
+            let known = option_name(&setting.name);
+            let option = format!("{kind} {}", known.unwrap_or(&setting.name));
+            if known.is_none() {
+                self.unknown_options.push((option.clone(), setting.place.clone()));
             }
-            let option = format!("{kind} {}", setting.name);
             self.option_places.entry(option.clone()).or_default().push(setting.place.clone());
             self.options.entry(option).or_default().push(format!("{}={}", statement[0].value, setting.value));
         }
@@ -423,6 +427,29 @@ mod tests {
             [("BfInterval", 6, 12)]
         );
         assert_eq!(conf.options["PartitionName AllowAccounts"], ["main=physics"]);
+    }
+
+    #[test]
+    fn names_are_read_in_any_case() {
+        let text = "clustername=lab\nSchedulerType=sched/backfill\nschedulertype=sched/builtin\n\
+            NODENAME=DEFAULT cpus=4 REALMEMORY=100\nnodename=n[1-2] weight=3\nnodeset=fast NODES=n1\n\
+            partitionname=main nodes=fast maxtime=60 ALLOWACCOUNTS=art\nPartitionName=all Nodes=ALL AllowAccounts=lab\n\
+            downnodes=n2 state=DOWN\n";
+        let conf = read(&[("slurm.conf", text)]).unwrap();
+        assert_eq!(
+            (conf.configuration.cluster(), conf.configuration.backfills()),
+            (Some("lab"), false),
+            "the last counts"
+        );
+        assert_eq!(conf.place_of("SchedulerType").rsplit('/').next(), Some("slurm.conf:3:15"));
+        let [n1, n2] = conf.nodes.as_slice() else { panic!("{:?}", conf.nodes) };
+        assert_eq!((n1.cpus, n1.memory >> 20, n1.weight), (4, 100, 3));
+        assert_eq!((n1.partitions.join(" "), n2.partitions.join(" ")), ("main all".into(), "all".into()));
+        assert_eq!(conf.partitions[0].max_time.to_string(), "01:00:00");
+        // One option, however it is spelled.
+        assert_eq!(conf.options["PartitionName AllowAccounts"], ["main=art", "all=lab"]);
+        assert_eq!(conf.options["DownNodes"], ["n2"]);
+        assert!(conf.unknown.is_empty() && conf.unknown_options.is_empty());
     }
 
     #[test]

@@ -366,6 +366,25 @@ impl Slurm {
     }
 }
 
+#[test]
+fn after_a_failure_of_sacctmgr_shares_are_asked_for_again_soon_and_ever_more_seldom() {
+    let slurm = Slurm::with(["ann", "bob"].map(|u| Job::of(u, 2)));
+    let (_folder, store) = store();
+    let mut driver = Driver::new(&slurm, &store, options("drf", true)).unwrap();
+    let mut asked_after = |second: u64| {
+        driver.tick(NOW + Span::from_secs(second)).unwrap();
+        slurm.associations_asked.get()
+    };
+    // After 5 s, then after 10 s more, and so on.
+    assert_eq!([0, 4, 5, 14, 15, 34, 35].map(&mut asked_after), [1, 1, 2, 2, 3, 3, 4]);
+    *slurm.associations.borrow_mut() =
+        Some("Account|User|ParentName|Share\nroot|||1\na||root|1\na|ann||3\na|bob||1\n".into());
+    // It responds, so that they are asked for again after five minutes.
+    assert_eq!([75, 374, 375].map(&mut asked_after), [5, 5, 6]);
+    *slurm.associations.borrow_mut() = None;
+    assert_eq!([675, 679, 680].map(&mut asked_after), [7, 7, 8]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

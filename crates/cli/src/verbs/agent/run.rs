@@ -161,7 +161,8 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
                     manager.reloading();
                     // Groups that are no workloads any more keep nothing, whatever fails from here on.
                     if args.apply && !args.keep {
-                        console.note(&released_sentence(&running.agent.release()));
+                        // What is left is in the journal, by which the next agent tries again at each update, and at its end.
+                        report_released(&running.agent.release(), console);
                     }
                     // The lock, the journal and the address of the exchange are for one agent at a time.
                     drop(running);
@@ -179,19 +180,13 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
     manager.stopping();
     if args.apply && (!args.keep || release_request.is_some() || ended.is_err()) {
         let released = running.agent.release();
-        let sentence = released_sentence(&released);
-        let has_failed = !released.failed.is_empty();
-        if has_failed {
-            console.error(&sentence);
-        } else {
-            console.note(&sentence);
-        }
+        let is_complete = report_released(&released, console);
         if let Some(answer) = release_request {
             let _ = answer.send(released);
             // Gives the thread that answers the client time to write before the process exits.
             std::thread::sleep(Duration::from_millis(100));
         }
-        if has_failed {
+        if !is_complete {
             return ended.and(Err(Failure::Environment(
                 "not all groups have their old values again; the journal keeps them for the next start or `evenhand agent release`"
                     .into(),
@@ -212,6 +207,16 @@ fn reread(args: &AgentRunArgs, places: &Places, console: &Console) -> Result<Con
         "{}: {key} is another than that of the running agent, which goes on as it was; restart it to change this",
         args.config.display()
     )))
+}
+
+/// Reports what was restored. Returns whether that is all.
+fn report_released(released: &Released, console: &Console) -> bool {
+    let is_complete = released.failed.is_empty();
+    match (is_complete, released_sentence(released)) {
+        (true, sentence) => console.note(&sentence),
+        (false, sentence) => console.error(&sentence),
+    }
+    is_complete
 }
 
 /// Describes what was restored.
@@ -275,4 +280,32 @@ fn print_update(agent: &Agent, update: &Update, console: &Console) -> Result<(),
 /// Returns the time in seconds since 1970.
 fn since_1970() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::arguments::Common;
+    use crate::host::Host;
+
+    #[derive(Parser)]
+    struct Options {
+        #[command(flatten)]
+        common: Common,
+    }
+
+    #[test]
+    fn what_could_not_be_restored_is_an_error_and_what_was_is_a_note() {
+        let report = |failed: Vec<String>| {
+            let options = Options::parse_from(["evenhand", "--quiet"]);
+            let console = Console::hosted(&options.common, &[], &Host::default());
+            let is_complete = report_released(&Released { groups: 1, failed, ..Released::default() }, &console);
+            (is_complete, console.take_captured().error)
+        };
+        assert_eq!(report(Vec::new()), (true, None));
+        let error = "1 group has their old values again. no bus.".to_owned();
+        assert_eq!(report(vec!["no bus".into()]), (false, Some(error)));
+    }
 }

@@ -36,7 +36,7 @@ fn tables(status: &Status, columns: usize) -> String {
         let name = if of.bottleneck { format!("{control} (bottleneck)") } else { control.to_string() };
         table.row(vec![name, supply, format_amount(control, of.used), part, by]);
     }
-    let _ = writeln!(text, "\n{}", table.render());
+    let _ = writeln!(text, "\n{}", table.render_within(columns));
     let _ = writeln!(text, "\n{}", users(status, columns));
     let _ = writeln!(text, "\n{}", workloads(status, columns));
     if status.nodes.len() > 1 {
@@ -44,7 +44,7 @@ fn tables(status: &Status, columns: usize) -> String {
         for node in &status.nodes {
             table.row(vec![printable(&node.name), node.state.clone(), format!("{:.1} s ago", node.age_s)]);
         }
-        let _ = writeln!(text, "\n{}", table.render());
+        let _ = writeln!(text, "\n{}", table.render_within(columns));
     }
     let warnings = status.warnings.iter().map(|warning| fold_lines_at(warning, columns, "  "));
     warnings.for_each(|warning| _ = writeln!(text, "\n{warning}"));
@@ -74,7 +74,7 @@ fn users(status: &Status, columns: usize) -> String {
     };
     let longest = status.users.iter().map(|user| printable(&user.name).chars().count()).max().unwrap_or(0);
     let excess = with_names(longest).width().saturating_sub(columns);
-    with_names(longest.saturating_sub(excess).max(LEAST_NAME)).render()
+    with_names(longest.saturating_sub(excess).max(LEAST_NAME)).render_within(columns)
 }
 
 /// The table of workloads; what was written stands on lines of its own where the line is too short.
@@ -93,9 +93,10 @@ fn workloads(status: &Status, columns: usize) -> String {
     let whole = with_names(usize::MAX, usize::MAX);
     // The numbers leave space for names of this length in a line of 100 columns.
     if whole.width() <= columns {
-        whole.render()
+        whole.render_within(columns)
     } else {
-        with_names(2 * LEAST_NAME, LEAST_NAME).render_folded(columns)
+        let of_workloads = if columns < 60 { LEAST_NAME } else { 2 * LEAST_NAME };
+        with_names(of_workloads, LEAST_NAME).render_folded(columns)
     }
 }
 
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn no_line_is_longer_than_the_terminal() {
-        for (name, columns) in [(5, 100), (20, 100), (60, 100), (60, 160)] {
+        for (name, columns) in [(5, 100), (20, 100), (60, 100), (60, 160), (5, 80), (60, 80), (20, 60), (20, 40)] {
             let text = tables(&status(name), columns);
             let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > columns).collect();
             assert!(long.is_empty(), "{long:#?} in\n{text}");

@@ -139,7 +139,7 @@ fn check_values(cli: &Cli, registry: &Registry) -> Result<(), Failure> {
         #[cfg(feature = "slurm")]
         Verb::Slurm(arguments::SlurmVerb::Run(args)) => slurm::RunSettings::read(args, registry).map(|_| ()),
         #[cfg(feature = "serve")]
-        Verb::Serve(args) => serve::ServeSettings::read(args).map(|_| ()),
+        Verb::Serve(args) => serve::ServeSettings::read(args, &cli.common).map(|_| ()),
         _ => Ok(()),
     }
 }

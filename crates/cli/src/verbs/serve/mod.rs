@@ -18,7 +18,7 @@ use evenhand_serve::{
 use evenhand_slurm::{Call, CommandError, Commands, LocalCommands};
 
 use self::reported_site::ReportedSite;
-use crate::arguments::{Common, ServeArgs};
+use crate::arguments::{Common, Format, ServeArgs};
 use crate::failure::Failure;
 use crate::inputs::times;
 use crate::interrupts::{SecondSignal, on_interrupt};
@@ -50,7 +50,11 @@ pub(super) struct ServeSettings {
 }
 
 impl ServeSettings {
-    pub(super) fn read(args: &ServeArgs) -> Result<ServeSettings, Failure> {
+    pub(super) fn read(args: &ServeArgs, common: &Common) -> Result<ServeSettings, Failure> {
+        if common.format == Some(Format::Json) {
+            let problem = "serve prints no results, and answers in JSON below /api/v1; leave it out";
+            return Err(Failure::Input(format!("--format json: {problem}")));
+        }
         let interval = span("--interval", &args.interval)?;
         if interval < Span::from_secs(1) {
             return Err(Failure::Input(format!("--interval: found {}, expected at least 1s", args.interval)));
@@ -81,7 +85,7 @@ impl ServeSettings {
 }
 
 pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Result<(), Failure> {
-    let ServeSettings { interval, history, user_header, policy, study } = ServeSettings::read(args)?;
+    let ServeSettings { interval, history, user_header, policy, study } = ServeSettings::read(args, common)?;
     let options = Options {
         listen: args.socket.clone().map_or(Listen::Tcp(args.listen), Listen::Unix),
         user_header,

@@ -1,5 +1,6 @@
 //! The table of `--classes`: results by class of users and tasks.
 
+use evenhand_model::duration_text::interval;
 use evenhand_study::record::{ClassComparison, RunRecord, StudyRecord};
 
 use super::noise_table::WITHIN_NOISE;
@@ -38,8 +39,8 @@ pub(super) fn table(
                 class.totals.submitted.to_string(),
                 class.mean_wait_s.map_or("-".into(), &wait) + if is_noise { WITHIN_NOISE } else { "" },
             ];
-            let interval = |[low, high]: [f64; 2]| format!("{} to {}", wait(low), wait(high));
-            row.extend(is_repeated.then(|| class.wait_interval_s.map_or("-".into(), interval)));
+            let of_class = |ends: [f64; 2]| interval(ends.map(&wait));
+            row.extend(is_repeated.then(|| class.wait_interval_s.map_or("-".into(), of_class)));
             row.extend([
                 class.mean_bounded_slowdown.map_or("-".into(), rounded),
                 class.totals.completed.to_string(),

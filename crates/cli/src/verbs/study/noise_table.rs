@@ -1,6 +1,7 @@
 //! The noise of a study that was repeated, below its table.
 
 use evenhand_model::counted;
+use evenhand_model::duration_text::interval;
 use evenhand_study::record::{ComparisonRecord, Estimate, RepeatsRecord, RunRecord, StudyRecord};
 
 use crate::output::human_units;
@@ -62,11 +63,9 @@ pub(super) fn table(
     against: &str,
 ) -> String {
     let Some(repeats) = &record.repeats else { return String::new() };
-    let interval = |estimate: Option<Estimate>, sign: fn(f64) -> &'static str| match estimate {
+    let of_estimate = |estimate: Option<Estimate>, sign: fn(f64) -> &'static str| match estimate {
         None => "-".to_string(),
-        Some(Estimate { interval: [low, high], .. }) => {
-            format!("{}{} to {}{}", sign(low), wait(low), sign(high), wait(high))
-        }
+        Some(Estimate { interval: ends, .. }) => interval(ends.map(|end| format!("{}{}", sign(end), wait(end)))),
     };
     let plain = |_: f64| "";
     let signed = |x: f64| if x > 0.0 { "+" } else { "" };
@@ -80,9 +79,9 @@ pub(super) fn table(
         table.row(vec![
             capacity,
             policy,
-            interval(noise.and_then(|n| n.mean_wait_s), plain),
-            interval(noise.and_then(|n| n.users_mean_wait_s), plain),
-            interval(difference, signed),
+            of_estimate(noise.and_then(|n| n.mean_wait_s), plain),
+            of_estimate(noise.and_then(|n| n.users_mean_wait_s), plain),
+            of_estimate(difference, signed),
         ]);
     }
     format!("\n\n95 % of repeats lie between ({}):\n\n{}", describe(repeats), table.render())

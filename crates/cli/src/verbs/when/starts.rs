@@ -2,6 +2,7 @@
 
 use evenhand_documents::did_you_mean;
 use evenhand_forecast::{Forecaster, Job, NONE, StartRecord};
+use evenhand_model::duration_text::interval;
 use evenhand_model::{Span, counted};
 use serde::Serialize;
 
@@ -159,11 +160,10 @@ fn text(record: &StartsRecord, clock: &LogClock) -> String {
     let waiting = counted(record.waiting, "job waits", "jobs wait");
     let mut table = Table::new(1, ["job", "starts in", "80 % interval", "median start"]);
     for f in &record.forecasts {
-        let [low, high] = f.interval_80_s;
         table.row(vec![
             printable(&f.name),
             duration(f.median_s),
-            format!("{} to {}", duration(low), duration(high)),
+            interval(f.interval_80_s.map(duration)),
             clock.show(f.start_s),
         ]);
     }

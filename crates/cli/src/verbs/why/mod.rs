@@ -36,6 +36,11 @@ struct WhyRecord {
     what_if_job: Option<u64>,
     what_if_job_id: Option<String>,
     what_if: Vec<WhatIfRecord>,
+    /// By how much the simulation without a change misses the start in the log: later if positive; none if there is no such
+    /// start.
+    what_if_miss_s: Option<i64>,
+    /// Whether that is so much that the other starts are weak evidence.
+    what_if_misses: bool,
     capacity: f64,
     capacity_from: &'static str,
 }
@@ -146,6 +151,7 @@ fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> Result<WhyRecord, Fa
     let last = asked.jobs[asked.jobs.len() - 1];
     let standing = standing(&site.log, last);
     let what_if = what_if(&site.log, i64::try_from(capacities[0]).unwrap_or(i64::MAX), longest);
+    let miss_s = what_if.first().and_then(|unchanged| Some(unchanged.start? - jobs[longest].start));
     Ok(WhyRecord {
         job: (!asked.of_user).then(|| site.id(longest).number),
         job_id: (!asked.of_user).then(|| site.id(longest).to_string()),
@@ -160,10 +166,18 @@ fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> Result<WhyRecord, Fa
         standing: StandingRecord::of(standing),
         what_if_job: asked.of_user.then(|| site.id(longest).number),
         what_if_job_id: asked.of_user.then(|| site.id(longest).to_string()),
+        what_if_miss_s: miss_s,
+        what_if_misses: !what_if.is_empty() && misses(miss_s, jobs[longest].wait()),
         what_if: what_if.iter().map(|w| what_if_record(w, site, longest)).collect(),
         capacity: capacities[0] as f64 / site.log.size_of(1) as f64,
         capacity_from,
     })
+}
+
+/// Returns whether a simulated start is so far from that in the log that it tells little about changes: by more than ten minutes,
+/// and more than a quarter of the wait, or never.
+fn misses(miss_s: Option<i64>, wait_s: i64) -> bool {
+    miss_s.is_none_or(|miss_s| miss_s.abs() > 600.max(wait_s / 4))
 }
 
 /// Rejects a given capacity on which a job that is asked about could not have run.

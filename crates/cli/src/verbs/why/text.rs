@@ -110,8 +110,20 @@ fn what_if(record: &WhyRecord, site: &SiteLog) -> String {
         let start = what_if.start.map_or("not within four years".to_string(), |start| site.clock.show(start));
         table.row(vec![printable(&what_if.change), start]);
     }
+    let warning = match record.what_if_miss_s {
+        _ if !record.what_if_misses => String::new(),
+        None => {
+            "\n\nWithout a change the simulation does not start the job at all, so the other starts are weak evidence."
+                .into()
+        }
+        Some(miss_s) => format!(
+            "\n\nWithout a change the simulation starts the job {} {} than the log, so the other starts are weak evidence.",
+            duration(miss_s.abs()),
+            if miss_s < 0 { "earlier" } else { "later" },
+        ),
+    };
     format!(
-        "Changes{of} simulated first come first served with EASY backfilling on {} {} ({}):\n\n{}",
+        "Changes{of} simulated first come first served with EASY backfilling on {} {} ({}):\n\n{}{warning}",
         four_digits(record.capacity),
         site.workload.resources()[0].name,
         record.capacity_from,

@@ -18,7 +18,11 @@ impl AuditRecord<'_> {
     pub(super) fn tables(&self) -> String {
         let pool: Vec<String> =
             self.capacity.iter().map(|r| format!("{} {}", r.name, human_units::amount(r.capacity, r.unit))).collect();
-        let mut parts = vec![format!(
+        let mut parts = Vec::new();
+        if let Some(user) = &self.findings_of {
+            parts.extend(self.answer_about(user));
+        }
+        parts.push(format!(
             "{} of {} over {}, {} user-hours of waiting\nCapacity: {} ({})",
             counted(self.tasks, "task", "tasks"),
             counted(self.users, "user", "users"),
@@ -26,7 +30,7 @@ impl AuditRecord<'_> {
             hours(self.waiting_s),
             pool.join(", "),
             self.capacity_is
-        )];
+        ));
         if self.left_out > 0 {
             parts.push(format!(
                 "{} left out.",
@@ -36,11 +40,7 @@ impl AuditRecord<'_> {
         if let Some(entitlements) = &self.entitlements {
             parts.extend(entitlement_tables::tables(entitlements));
         }
-        if let Some(user) = &self.findings_of {
-            let n = self.findings.len();
-            parts.push(format!("Findings of user {}: {n}. The verdicts below are on all users.", printable(user)));
-        }
-        if !self.findings.is_empty() {
+        if self.findings_of.is_none() && !self.findings.is_empty() {
             parts.push(self.worst());
         }
         parts.extend(self.verdicts());
@@ -55,6 +55,16 @@ impl AuditRecord<'_> {
         // Of tables no line is folded: names may be of any length.
         let fold = |part: String| if part.contains("\n---") { part } else { fold_lines(&part, COLUMNS, "  ") };
         parts.into_iter().map(fold).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// The findings of the user who is asked about.
+    fn answer_about(&self, user: &str) -> Vec<String> {
+        let user = printable(user);
+        if self.findings.is_empty() {
+            return vec![format!("User {user} has no finding. All that follows is on all users.")];
+        }
+        let found = counted(self.findings.len(), "finding", "findings");
+        vec![format!("User {user} has {found}. All that follows the next table is on all users."), self.worst()]
     }
 
     fn worst(&self) -> String {

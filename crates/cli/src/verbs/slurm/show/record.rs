@@ -149,7 +149,7 @@ pub(super) fn users(queue: &Queue) -> Vec<UserRecord> {
             match job.held() {
                 Some(Hold::User) => user.held_by_user += job.tasks(),
                 Some(Hold::Administrator) => user.held_by_administrator += job.tasks(),
-                None if job.dependency.is_some() => user.dependent += job.tasks(),
+                None if job.waits_for().is_some() => user.dependent += job.tasks(),
                 None => {}
             }
         }
