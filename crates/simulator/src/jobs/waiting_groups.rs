@@ -168,3 +168,53 @@ impl<'a> WaitingGroups<'a> {
         groups.filter(move |group| self.groups.classes[*group] == among.class).map(|group| &self.rows[group])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Rows are of 2 users with 4 groups each, of which 2 are of each class.
+    const GROUPS: usize = 8;
+
+    proptest! {
+        /// Against a list of all jobs.
+        #[test]
+        fn searches_find_what_a_plain_list_has(
+            of_row in prop::collection::vec(0u32..GROUPS as u32, 1..60),
+            submitted in prop::collection::vec(any::<bool>(), 60),
+            started in prop::collection::vec(any::<bool>(), 60),
+            over in prop::collection::vec(prop::bool::weighted(0.3), GROUPS),
+            rank in prop::collection::vec(0u32..3, GROUPS),
+            asks in prop::collection::vec((0u8..2, 0u32..2, 0u32..60, 0u32..60, 0u32..60, (0u32..3, 0u32..60)), 1..30),
+        ) {
+            let class = |group: u32| (group % 2) as u8;
+            let user = |group: u32| group / 4;
+            let classes = (0..GROUPS as u32).map(class).collect();
+            let groups = JobGroups { of_row: of_row.clone(), classes };
+            let mut waiting = WaitingGroups::new(Cow::Borrowed(&groups), 2);
+            let all = 0..of_row.len() as u32;
+            let group = |row: u32| of_row[row as usize];
+            let is = |of: &[bool], row: u32| of[row as usize];
+            all.clone().filter(|row| is(&submitted, *row)).for_each(|row| waiting.submit(user(group(row)), row));
+            let waits = |row: &u32| is(&submitted, *row) && !is(&started, *row);
+            let starts = all.clone().filter(|row| is(&submitted, *row) && is(&started, *row));
+            starts.for_each(|row| waiting.start(user(group(row)), row));
+            let key = |row: u32| (rank[group(row) as usize], row);
+            let is_over = |row: u32| over[group(row) as usize];
+            for (of_class, of_user, from, to, except, bound) in asks {
+                let among = Among { class: of_class, user: of_user, from: from.min(to), to: from.max(to), except };
+                let is_among = |row: &u32| {
+                    let of = (class(group(*row)), user(group(*row)));
+                    of == (of_class, of_user) && (among.from..=among.to).contains(row) && *row != except
+                };
+                let plain: Vec<u32> =
+                    all.clone().filter(waits).filter(is_among).filter(|row| !is_over(*row)).collect();
+                prop_assert_eq!(waiting.first_within(among, is_over), plain.first().copied());
+                prop_assert_eq!(waiting.greatest_within(among, is_over, key), plain.iter().copied().max_by_key(|row| key(*row)));
+                let above = plain.iter().copied().find(|row| key(*row) > bound);
+                prop_assert_eq!(waiting.first_above(among, &bound, is_over, key), above);
+            }
+        }
+    }
+}

@@ -114,8 +114,8 @@ fn restore(mut configuration: Configuration, console: &Console) -> Result<Outcom
     configuration.peers = None;
     let mut assembly = assemble(configuration, true, &SystemRoot::default()).map_err(assemble_failure)?;
     let released = assembly.agent.release();
-    let groups = counted(released.groups, "group has", "groups have");
-    console.result(&format!("{groups} their old values again."))?;
+    let groups = counted(released.groups, "group has its", "groups have their");
+    console.result(&format!("{groups} old values again."))?;
     released.failed.iter().for_each(|failed| console.error(failed));
     Ok(if released.failed.is_empty() { Outcome::Done } else { Outcome::DoesNotHold })
 }

@@ -221,9 +221,9 @@ fn report_released(released: &Released, console: &Console) -> bool {
 
 /// Describes what was restored.
 fn released_sentence(released: &Released) -> String {
-    let groups = counted(released.groups, "group has", "groups have");
+    let groups = counted(released.groups, "group has its", "groups have their");
     let failed: Vec<String> = released.failed.iter().map(|failed| format!(" {failed}.")).collect();
-    format!("{groups} their old values again.{}", failed.concat())
+    format!("{groups} old values again.{}", failed.concat())
 }
 
 /// Prints an update.
@@ -305,7 +305,7 @@ mod tests {
             (is_complete, console.take_captured().error)
         };
         assert_eq!(report(Vec::new()), (true, None));
-        let error = "1 group has their old values again. no bus.".to_owned();
+        let error = "1 group has its old values again. no bus.".to_owned();
         assert_eq!(report(vec!["no bus".into()]), (false, Some(error)));
     }
 }

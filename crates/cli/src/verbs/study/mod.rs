@@ -482,11 +482,14 @@ fn table(record: &StudyRecord, args: &StudyArgs) -> String {
     let length = human_units::period(w.span_s);
     let (tasks, users) = (counted(w.tasks, "task", "tasks"), counted(w.users, "user", "users"));
     let head = format!("{tasks} of {users} over {length}; mean use R: {}", mean_use.join(", "));
-    let meaning =
+    let mut meaning =
         format!("better, worse: users whose mean wait falls or rises against {baseline} at the same capacity");
-    let mut text = format!("{}\n\n{}\n\n{meaning}", fold_lines(&head, COLUMNS, "  "), table.render());
     if is_repeated {
-        text += " beyond the\nnoise; noise: users whose mean wait differs within it; ~: the mean over users does";
+        meaning += " beyond the noise; noise: users whose mean wait differs within it; ~: the mean over users does";
+    }
+    let mut text =
+        format!("{}\n\n{}\n\n{}", fold_lines(&head, COLUMNS, "  "), table.render(), fold_lines(&meaning, COLUMNS, ""));
+    if is_repeated {
         let names = |run: &RunRecord| [capacity_name(run), policy_name(run, record)];
         text += &noise_table::table(record, names, |seconds| wait(Some(seconds)), baseline);
     }
