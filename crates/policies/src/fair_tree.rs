@@ -191,9 +191,6 @@ impl FairTree {
             self.children[of].clear();
             self.children[of].extend(list.iter().map(|sibling| sibling.node));
         }
-        if list.is_empty() && !tied.is_empty() {
-            ranks.push(&tied);
-        }
         let mut rest = list.as_slice();
         while let Some((first, others)) = rest.split_first() {
             let ties = others.iter().take_while(|n| self.compare_siblings(**n, *first).is_eq()).count();
@@ -202,16 +199,16 @@ impl FairTree {
             tied.extend(leaders.iter().map(|n| n.node).filter(|n| self.is_user(*n)));
             let accounts = leaders.iter().filter_map(|n| n.node.checked_sub(self.tree.users()));
             let mut accounts = accounts.map(|account| account as usize + 1);
-            match (accounts.next(), accounts.next()) {
-                (None, _) => {
-                    ranks.push(&tied);
-                    tied.clear();
-                }
-                (Some(one), None) => self.rank(self.children[one].clone(), Some(one), std::mem::take(&mut tied), ranks),
-                _ => {
-                    let leaders: Vec<u32> = leaders.iter().map(|n| n.node).collect();
-                    self.rank(self.children_of(&leaders), None, std::mem::take(&mut tied), ranks);
-                }
+            let (below, of) = match (accounts.next(), accounts.next()) {
+                (None, _) => (Vec::new(), None),
+                (Some(one), None) => (self.children[one].clone(), Some(one)),
+                _ => (self.children_of(&leaders.iter().map(|n| n.node).collect::<Vec<u32>>()), None),
+            };
+            if below.is_empty() {
+                ranks.push(&tied);
+                tied.clear();
+            } else {
+                self.rank(below, of, std::mem::take(&mut tied), ranks);
             }
         }
     }

@@ -73,7 +73,10 @@ impl Registration {
     /// assert_eq!(registry.names().last(), Some("smallest-share"));
     /// ```
     pub const fn new(name: &'static str, summary: &'static str, build: Build) -> Registration {
-        let build = Builder::Function(build);
+        Registration::built_by(name, summary, Builder::Function(build))
+    }
+
+    const fn built_by(name: &'static str, summary: &'static str, build: Builder) -> Registration {
         Registration {
             name,
             summary,
@@ -107,16 +110,7 @@ impl Registration {
         build: impl Fn(&PolicyContext<'_>) -> Result<Box<dyn Policy>, PolicyError> + Send + Sync + 'static,
     ) -> Registration {
         let (name, summary): (&'static str, &'static str) = (name.to_string().leak(), summary.to_string().leak());
-        Registration {
-            name,
-            summary,
-            needs_decay: false,
-            ignores_weights: false,
-            options: &[],
-            keys: &[],
-            check: check_settings::<()>,
-            build: Builder::Shared(Box::leak(Box::new(build))),
-        }
+        Registration::built_by(name, summary, Builder::Shared(Box::leak(Box::new(build))))
     }
 
     /// Requires a decay in the context.

@@ -281,7 +281,7 @@ impl Multifactor {
     }
 
     /// Returns the exact sum, if it fits and every factor is a ratio of whole numbers. Many sums are whole numbers, as ranks of
-    /// few users and ages of old jobs are, and rationals take some twenty times as long.
+    /// few users and ages of old jobs are, and rationals allocate at each step.
     fn short_sum<'f>(
         &self,
         waited: Span,
