@@ -58,8 +58,6 @@ impl BestMachine<'_> {
     /// The start, the time that the job is expected to take, and the machine.
     pub(super) fn placed(self) -> Option<(u64, u64, Placements)> {
         let (start, _, machine, takes) = self.found?;
-        let mut held = Placements::default();
-        held.add(machine, 1);
-        Some((start, takes, held))
+        Some((start, takes, Placements::one(machine)))
     }
 }

@@ -44,6 +44,7 @@ mod shortfall;
 mod site;
 mod slurm;
 mod start_search;
+mod step_blocks;
 mod step_function;
 mod uneven_chunks;
 mod waiting_groups;

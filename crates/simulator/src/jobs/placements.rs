@@ -126,6 +126,11 @@ pub(crate) struct Placements {
 }
 
 impl Placements {
+    /// One chunk on a machine.
+    pub(crate) fn one(machine: u32) -> Placements {
+        Placements { first: Run::of_one(machine, 1), ..Placements::default() }
+    }
+
     /// Adds a chunk of a size.
     pub(crate) fn add_of_size(&mut self, size: u16, machine: u32) {
         if size == 0 {

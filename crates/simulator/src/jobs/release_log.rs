@@ -22,6 +22,10 @@ pub(super) struct ReleaseLog {
     releases: Vec<Times>,
     /// What a chunk holds, release by release.
     amounts: Vec<u64>,
+    /// By number, the releases after which none is of capacity from so early on: when that is.
+    earliest: Vec<(u64, u64)>,
+    /// The same of capacity until so late.
+    latest: Vec<(u64, u64)>,
 }
 
 /// Chunks of one size that are no longer taken throughout a time.
@@ -54,7 +58,14 @@ impl Release<'_> {
 
 impl ReleaseLog {
     pub(super) fn new(width: usize) -> ReleaseLog {
-        ReleaseLog { width, first: 0, releases: Vec::new(), amounts: Vec::new() }
+        ReleaseLog {
+            width,
+            first: 0,
+            releases: Vec::new(),
+            amounts: Vec::new(),
+            earliest: Vec::new(),
+            latest: Vec::new(),
+        }
     }
 
     /// The number of the next release.
@@ -71,13 +82,28 @@ impl ReleaseLog {
             self.releases.drain(..KEPT);
             self.amounts.drain(..KEPT * self.width);
             self.first += KEPT as u64;
+            let is_kept = |release: &(u64, u64)| release.0 >= self.first;
+            self.earliest.retain(is_kept);
+            self.latest.retain(is_kept);
         }
+        let number = self.next();
+        while self.earliest.pop_if(|last| last.1 >= from).is_some() {}
+        self.earliest.push((number, from));
+        while self.latest.pop_if(|last| last.1 <= to).is_some() {}
+        self.latest.push((number, to));
         self.releases.push(Times { from, to, machines, chunks });
         self.amounts.extend_from_slice(chunk);
     }
 
+    /// The time from the first instant to the last of which capacity was released, in the releases from a number on; `None` if there
+    /// are none. O(log n), where n releases are kept.
+    pub(super) fn span_since(&self, number: u64) -> Option<(u64, u64)> {
+        let first = |of: &[(u64, u64)]| of.get(of.partition_point(|release| release.0 < number)).map(|found| found.1);
+        Some((first(&self.earliest)?, first(&self.latest)?))
+    }
+
     /// The releases from a number on; `None` if the first of them is no longer kept.
-    pub(super) fn since(&self, number: u64) -> Option<impl Iterator<Item = Release<'_>>> {
+    pub(super) fn since(&self, number: u64) -> Option<impl ExactSizeIterator<Item = Release<'_>>> {
         let at = number.checked_sub(self.first)? as usize;
         let amounts = self.amounts[at * self.width..].chunks_exact(self.width);
         Some(self.releases[at..].iter().zip(amounts).map(|(&Times { from, to, machines, chunks }, amounts)| Release {

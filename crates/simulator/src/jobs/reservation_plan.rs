@@ -14,7 +14,7 @@ use super::placement::{Placement, Scores};
 use super::placements::Placements;
 use super::release_log::ReleaseLog;
 use super::shortfall::Shortfall;
-use super::site::Site;
+use super::site::{Group, Site};
 use super::start_search::StartSearch;
 
 /// A job's place in the plan.
@@ -68,7 +68,7 @@ impl Plan {
     /// An empty plan; `licences`: how many there are of each, if reservations are of licences as well.
     pub(super) fn new(site: &Site, width: usize, rule: Placement, licences: Option<&[u64]>) -> Plan {
         // The sum over all machines is the site's capacity, so it is below 2^64.
-        let together = |g: &super::site::Group| g.has.iter().map(|has| has * u64::from(g.count)).collect::<Vec<u64>>();
+        let together = |g: &Group| g.has.iter().map(|has| has * u64::from(g.count)).collect::<Vec<u64>>();
         Plan {
             width,
             machines: MachineProfiles::new(site),
@@ -214,6 +214,11 @@ impl Plan {
         before: u64,
     ) -> Option<Reservation> {
         if kind.copies == 1 {
+            if let Some(group) = only_machine(site, kind).filter(|_| self.licences_for(kind).is_none()) {
+                let window = Window { from, before, length: group.scale(estimate), until: u64::MAX };
+                let start = self.totals.next_start(kind, window, &mut vec![0; self.width])?;
+                return Some(self.reservation_of_one((start, window.length, Placements::one(group.first))));
+            }
             let found = self.earliest_of_one(site, kind, estimate, from, None);
             return found.filter(|found| found.start < before);
         }
@@ -397,9 +402,15 @@ impl Plan {
     }
 
     /// The same for a job of one chunk: it is missing at every earlier start.
-    fn reservation_of_one(&self, (start, length, held): (u64, u64, Placements)) -> Reservation {
+    pub(super) fn reservation_of_one(&self, (start, length, held): (u64, u64, Placements)) -> Reservation {
         self.reservation(start, length, held, Shortfall::until(start, 1, &self.log))
     }
+}
+
+/// The group of the only machine that a kind may use, if there is one: what is free in the group is free on it.
+pub(super) fn only_machine<'s>(site: &'s Site, kind: &Kind) -> Option<&'s Group> {
+    let [group] = kind.groups[..] else { return None };
+    Some(&site.groups[usize::from(group)]).filter(|group| group.count == 1)
 }
 
 /// Whether all chunks of a kind of job, of which there are several, are of one size.

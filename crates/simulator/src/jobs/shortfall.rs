@@ -1,7 +1,10 @@
 //! How many chunks of a waiting job are missing at starts before the one that is reserved for it.
 
 use super::kind::Kind;
-use super::release_log::{Release, ReleaseLog};
+use super::release_log::ReleaseLog;
+
+/// A job of one chunk does not look at each of more releases than these.
+const MANY_RELEASES: usize = if cfg!(debug_assertions) { 2 } else { 32 };
 
 /// Ranges that are kept; starts beyond them share the last one.
 const RANGES: usize = 24;
@@ -93,28 +96,33 @@ impl Shortfall {
             *self = Shortfall::until(until, 0, log);
             return true;
         };
-        self.seen = log.next();
-        for release in releases {
-            self.gain(release, kind, length, now);
+        // Any of many releases may be of the only chunk that is missing.
+        let span = if kind.copies == 1 && releases.len() > MANY_RELEASES { log.span_since(self.seen) } else { None };
+        match span {
+            Some((from, to)) => self.gain(from, to, length, now, || 1),
+            None => releases
+                .for_each(|release| self.gain(release.from, release.to, length, now, || release.chunks_of(kind))),
         }
+        self.seen = log.next();
         self.ranges.iter().any(|range| range.until > now && range.gained >= range.missing)
     }
 
-    fn gain(&mut self, release: Release<'_>, kind: &Kind, length: u64, now: u64) {
+    /// Notes that `more` chunks fit throughout a time.
+    fn gain(&mut self, from: u64, to: u64, length: u64, now: u64, more: impl Fn() -> u64) {
         // The first start at which the job still runs then.
-        let first = (release.from + 1).saturating_sub(length.max(1)).max(now);
+        let first = (from + 1).saturating_sub(length.max(1)).max(now);
         let begins = self.ranges.partition_point(|range| range.until <= first);
         let mut begin = if begins == 0 { 0 } else { self.ranges[begins - 1].until };
-        let mut more = None;
+        let mut gained = None;
         for range in &mut self.ranges[begins..] {
-            if release.to <= begin {
+            if to <= begin {
                 break;
             }
             begin = range.until;
-            let more = *more.get_or_insert_with(|| release.chunks_of(kind));
-            if more > 0 {
-                range.gained = range.gained.saturating_add(more);
-                (range.from, range.to) = (range.from.min(release.from), range.to.max(release.to));
+            let gained = *gained.get_or_insert_with(&more);
+            if gained > 0 {
+                range.gained = range.gained.saturating_add(gained);
+                (range.from, range.to) = (range.from.min(from), range.to.max(to));
             }
         }
     }
