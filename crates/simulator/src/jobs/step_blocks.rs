@@ -33,7 +33,7 @@ pub(super) struct Block {
 
 /// A step: its block, and its place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct At {
+struct At {
     block: usize,
     step: usize,
 }
@@ -130,7 +130,7 @@ impl StepBlocks {
 
     /// The step in which an instant lies.
     #[inline]
-    pub(super) fn at(&self, time: u64) -> At {
+    fn at(&self, time: u64) -> At {
         let block = self.begins.partition_point(|begin| *begin <= time) - 1;
         At { block, step: self.blocks[block].times.partition_point(|begin| *begin <= time) - 1 }
     }
@@ -370,6 +370,21 @@ mod tests {
                     prop_assert_eq!(amounts.as_slice(), model.step(model.at(time)));
                     let next = counted.range(time + 1..).find(|(_, count)| **count > 0);
                     prop_assert_eq!(blocks.next_counted(time), next.map(|(time, _)| *time));
+                }
+                for from in now..now + 60 {
+                    let is_enough = |amount: u64| amount >= 995;
+                    let model_has = |time: &u64| is_enough(model.step(model.at(*time))[0]);
+                    let first = blocks.first(from, |block, step| is_enough(step.map_or(block.most(0), |i| block.amount(i, 0))));
+                    prop_assert_eq!(first, (from..from + 200).find(model_has));
+                    let to = from + 7;
+                    let find = |block: &Block, step: usize| Some(block.times[step]).filter(|_| !is_enough(block.amount(step, 0)));
+                    let last = blocks.last(from, to, |block| !is_enough(block.least(0)), find);
+                    let time = (from..to).rev().find(|time| !model_has(time));
+                    let begin = time.map(|time| all.iter().rev().find(|step| step.0 <= time).unwrap().0);
+                    prop_assert_eq!(last.map(|last| last.0), begin);
+                    if let Some((begin, next)) = last {
+                        prop_assert_eq!(next, all.iter().find(|step| step.0 > begin).map(|step| step.0));
+                    }
                 }
                 for block in &blocks.blocks {
                     for at in 0..2 {
