@@ -8,7 +8,7 @@ use super::free_totals::Window;
 use super::kind::Kind;
 use super::placements::Placements;
 use super::release_log::ReleaseLog;
-use super::reservation_plan::{Earlier, Plan, Reservation, is_of_equal_chunks, only_machine};
+use super::reservation_plan::{Earlier, Plan, Reservation, is_of_equal_chunks};
 use super::shortfall::Shortfall;
 use super::site::Site;
 
@@ -88,10 +88,7 @@ impl Plan {
         };
         if let Some((on, _)) = old.held.only().filter(|_| kind.copies == 1) {
             let earlier = Earlier { than: window.before, on, start: old.start, end: old.end, searched_at };
-            let new = match only_machine(site, kind) {
-                Some(_) => Some(self.reservation_of_one((from, slowest, Placements::one(on)))),
-                None => self.earliest_of_one(site, kind, estimate, window.from, Some(earlier)),
-            };
+            let new = self.earliest_of_one(site, kind, estimate, from, Some(earlier));
             match (new, self.reservations.get_mut(&row)) {
                 (None, Some(old)) => old.searched(self.releases, &self.log),
                 (new, _) => {

@@ -89,7 +89,9 @@ impl FreeTotals {
             if end <= enough_until {
                 return Some(start);
             }
-            let Some((r, free, next)) = self.last_with_too_little(kind, &totals, enough_until, end) else {
+            let may = |block: &Block| self.too_little(kind, &totals, |at| block.least(at)).is_some();
+            let find = |block: &Block, step: usize| self.too_little(kind, &totals, |at| block.amount(step, at));
+            let Some(((r, free), next)) = self.free.last(enough_until, end, may, find) else {
                 return Some(start);
             };
             most[r] = most[r].max(free);
@@ -110,21 +112,6 @@ impl FreeTotals {
             }
             too_little.is_none()
         })
-    }
-
-    /// The last step between two instants in which too little is free together: the first resource of which that is so, how
-    /// much of it is free, and where the next step begins.
-    fn last_with_too_little(
-        &self,
-        kind: &Kind,
-        totals: &[u64],
-        from: u64,
-        to: u64,
-    ) -> Option<(usize, u64, Option<u64>)> {
-        let may = |block: &Block| self.too_little(kind, totals, |at| block.least(at)).is_some();
-        let find = |block: &Block, step: usize| self.too_little(kind, totals, |at| block.amount(step, at));
-        let ((r, free), next) = self.free.last(from, to, may, find)?;
-        Some((r, free, next))
     }
 
     /// The first resource of which the machines that a kind may use have too little together, and how much they have; `free` has

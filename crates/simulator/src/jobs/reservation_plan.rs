@@ -214,11 +214,6 @@ impl Plan {
         before: u64,
     ) -> Option<Reservation> {
         if kind.copies == 1 {
-            if let Some(group) = only_machine(site, kind).filter(|_| self.licences_for(kind).is_none()) {
-                let window = Window { from, before, length: group.scale(estimate), until: u64::MAX };
-                let start = self.totals.next_start(kind, window, &mut vec![0; self.width])?;
-                return Some(self.reservation_of_one((start, window.length, Placements::one(group.first))));
-            }
             let found = self.earliest_of_one(site, kind, estimate, from, None);
             return found.filter(|found| found.start < before);
         }
@@ -365,6 +360,12 @@ impl Plan {
         now: u64,
         earlier: Option<Earlier>,
     ) -> Option<Reservation> {
+        if let Some(group) = only_machine(site, kind).filter(|_| self.licences_for(kind).is_none()) {
+            let (before, until) = earlier.map_or((u64::MAX, u64::MAX), |earlier| (earlier.than, earlier.start));
+            let window = Window { from: now, before, length: group.scale(estimate), until };
+            let start = self.totals.next_start(kind, window, &mut vec![0; self.width])?;
+            return Some(self.reservation_of_one((start, window.length, Placements::one(group.first))));
+        }
         let Plan { machines, scores, licences, .. } = self;
         let licences = licences.as_ref().filter(|_| !kind.licences.is_empty());
         let free = vec![0; self.width];
@@ -402,13 +403,13 @@ impl Plan {
     }
 
     /// The same for a job of one chunk: it is missing at every earlier start.
-    pub(super) fn reservation_of_one(&self, (start, length, held): (u64, u64, Placements)) -> Reservation {
+    fn reservation_of_one(&self, (start, length, held): (u64, u64, Placements)) -> Reservation {
         self.reservation(start, length, held, Shortfall::until(start, 1, &self.log))
     }
 }
 
 /// The group of the only machine that a kind may use, if there is one: what is free in the group is free on it.
-pub(super) fn only_machine<'s>(site: &'s Site, kind: &Kind) -> Option<&'s Group> {
+fn only_machine<'s>(site: &'s Site, kind: &Kind) -> Option<&'s Group> {
     let [group] = kind.groups[..] else { return None };
     Some(&site.groups[usize::from(group)]).filter(|group| group.count == 1)
 }

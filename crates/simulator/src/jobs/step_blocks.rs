@@ -1,5 +1,7 @@
 //! Amounts as a function of time that has many steps: blocks of steps, and the least and the most in each.
 
+use super::step_function::StepFunction;
+
 /// No block has more steps; a full one becomes two.
 const STEPS: usize = if cfg!(debug_assertions) { 4 } else { 32 };
 
@@ -9,8 +11,6 @@ const STEPS: usize = if cfg!(debug_assertions) { 4 } else { 32 };
 /// steps. With n steps a change costs O(n / [`STEPS`] + [`STEPS`]), where an array of steps costs O(n).
 #[derive(Clone, Debug)]
 pub(super) struct StepBlocks {
-    /// Number of amounts in a step.
-    width: usize,
     /// Where blocks begin, increasing.
     begins: Vec<u64>,
     blocks: Vec<Block>,
@@ -19,10 +19,8 @@ pub(super) struct StepBlocks {
 /// Successive steps, one at least.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
-    /// Where steps begin, increasing.
-    times: Vec<u64>,
-    /// Amounts, step by step, less `more` of each, modulo 2^64.
-    amounts: Vec<u64>,
+    /// Amounts less `more` of each, modulo 2^64.
+    steps: StepFunction,
     more: Vec<u64>,
     least: Vec<u64>,
     most: Vec<u64>,
@@ -39,10 +37,14 @@ struct At {
 }
 
 impl Block {
+    fn times(&self) -> &[u64] {
+        self.steps.times()
+    }
+
     /// An amount in a step.
     #[inline]
     pub(super) fn amount(&self, step: usize, at: usize) -> u64 {
-        self.amounts[step * self.more.len() + at].wrapping_add(self.more[at])
+        self.steps.step(step)[at].wrapping_add(self.more[at])
     }
 
     /// The least of an amount in its steps.
@@ -63,11 +65,10 @@ impl Block {
 
     /// Finds the least and the most again.
     fn bound(&mut self) {
-        let width = self.more.len();
         self.least.fill(u64::MAX);
         self.most.fill(0);
-        for step in self.amounts.chunks_exact(width) {
-            for (at, amount) in step.iter().enumerate() {
+        for step in 0..self.steps.times().len() {
+            for (at, amount) in self.steps.step(step).iter().enumerate() {
                 let amount = amount.wrapping_add(self.more[at]);
                 self.least[at] = self.least[at].min(amount);
                 self.most[at] = self.most[at].max(amount);
@@ -79,8 +80,7 @@ impl Block {
     fn split_off(&mut self, step: usize) -> Block {
         let counts = self.counts.split_off(step);
         let mut new = Block {
-            times: self.times.split_off(step),
-            amounts: self.amounts.split_off(step * self.more.len()),
+            steps: self.steps.split_off(step),
             counted: counts.iter().sum(),
             counts,
             more: self.more.clone(),
@@ -94,12 +94,9 @@ impl Block {
     }
 
     /// Adds the steps of the next block.
-    fn append(&mut self, next: &Block) {
-        self.times.extend_from_slice(&next.times);
-        for step in 0..next.times.len() {
-            let less = next.step(step).zip(&self.more).map(|(amount, more)| amount.wrapping_sub(*more));
-            self.amounts.extend(less);
-        }
+    fn append(&mut self, next: Block) {
+        let more = |at: usize| next.more[at].wrapping_sub(self.more[at]);
+        self.steps.append(next.steps, |amount, at| amount.wrapping_add(more(at)));
         self.counts.extend_from_slice(&next.counts);
         self.counted += next.counted;
         self.bound();
@@ -107,9 +104,9 @@ impl Block {
 
     /// Removes the steps before one.
     fn drop_before(&mut self, step: usize) {
-        self.times.drain(..step);
-        self.amounts.drain(..step * self.more.len());
+        self.steps.drop_before(step);
         self.counted -= self.counts.drain(..step).sum::<u32>();
+        self.bound();
     }
 }
 
@@ -117,22 +114,25 @@ impl StepBlocks {
     /// The same amounts at all times, and a count of 0.
     pub(super) fn new(amounts: Vec<u64>) -> StepBlocks {
         let block = Block {
-            times: vec![0],
             more: vec![0; amounts.len()],
             least: amounts.clone(),
             most: amounts.clone(),
             counts: vec![0],
             counted: 0,
-            amounts,
+            steps: StepFunction::new(amounts),
         };
-        StepBlocks { width: block.more.len(), begins: vec![0], blocks: vec![block] }
+        StepBlocks { begins: vec![0], blocks: vec![block] }
+    }
+
+    fn block_at(&self, time: u64) -> usize {
+        self.begins.partition_point(|begin| *begin <= time) - 1
     }
 
     /// The step in which an instant lies.
     #[inline]
     fn at(&self, time: u64) -> At {
-        let block = self.begins.partition_point(|begin| *begin <= time) - 1;
-        At { block, step: self.blocks[block].times.partition_point(|begin| *begin <= time) - 1 }
+        let block = self.block_at(time);
+        At { block, step: self.blocks[block].steps.at(time) }
     }
 
     /// The first instant from one on in a step that has what is looked for; `has` answers that for a step of a block, and for a block
@@ -143,9 +143,9 @@ impl StepBlocks {
         for (number, block) in self.blocks.iter().enumerate().skip(first) {
             let begin = if number == first { step } else { 0 };
             if has(block, None)
-                && let Some(step) = (begin..block.times.len()).find(|step| has(block, Some(*step)))
+                && let Some(step) = (begin..block.times().len()).find(|step| has(block, Some(*step)))
             {
-                return Some(block.times[step].max(from));
+                return Some(block.times()[step].max(from));
             }
         }
         None
@@ -163,14 +163,14 @@ impl StepBlocks {
     ) -> Option<(T, Option<u64>)> {
         let At { block: last, step } = self.at(to - 1);
         for (number, block) in self.blocks[..=last].iter().enumerate().rev() {
-            let end = if number == last { step + 1 } else { block.times.len() };
+            let end = if number == last { step + 1 } else { block.times().len() };
             let steps = if may(block) { 0..end } else { 0..0 };
             for step in steps.rev() {
                 if let Some(found) = find(block, step) {
-                    let next = block.times.get(step + 1).or(self.begins.get(number + 1));
+                    let next = block.times().get(step + 1).or(self.begins.get(number + 1));
                     return Some((found, next.copied()));
                 }
-                if block.times[step] <= from {
+                if block.times()[step] <= from {
                     return None;
                 }
             }
@@ -183,19 +183,16 @@ impl StepBlocks {
 
     /// Makes a step begin at an instant, with a count of 0.
     pub(super) fn cut(&mut self, time: u64) {
-        let At { block, step } = self.at(time);
-        let (width, cut) = (self.width, &mut self.blocks[block]);
-        if cut.times[step] == time {
+        let block = self.block_at(time);
+        let cut = &mut self.blocks[block];
+        let step = cut.steps.cut(time);
+        if cut.counts.len() == cut.times().len() {
             return;
         }
-        cut.times.insert(step + 1, time);
-        cut.counts.insert(step + 1, 0);
-        let (from, end) = (step * width, cut.amounts.len());
-        cut.amounts.resize(end + width, 0);
-        cut.amounts.copy_within(from..end, from + width);
-        if cut.times.len() > STEPS {
+        cut.counts.insert(step, 0);
+        if cut.counts.len() > STEPS {
             let new = cut.split_off(STEPS / 2);
-            self.begins.insert(block + 1, new.times[0]);
+            self.begins.insert(block + 1, new.times()[0]);
             self.blocks.insert(block + 1, new);
         }
     }
@@ -214,13 +211,12 @@ impl StepBlocks {
     /// before and its place, and adds the same to all of that place.
     pub(super) fn change(&mut self, from: u64, to: u64, new: impl Fn(u64, usize) -> u64) {
         let (first, end) = (self.at(from), self.at(to));
-        let width = self.width;
         for number in first.block..=end.block {
             let block = &mut self.blocks[number];
             let begin = if number == first.block { first.step } else { 0 };
-            let until = if number == end.block { end.step } else { block.times.len() };
-            if until - begin == block.times.len() {
-                for at in 0..width {
+            let until = if number == end.block { end.step } else { block.times().len() };
+            if until - begin == block.times().len() {
+                for at in 0..block.more.len() {
                     let least = new(block.least[at], at);
                     let more = least.wrapping_sub(block.least[at]);
                     block.more[at] = block.more[at].wrapping_add(more);
@@ -229,11 +225,9 @@ impl StepBlocks {
                 }
                 continue;
             }
-            for step in block.amounts[begin * width..until * width].chunks_exact_mut(width) {
-                for (at, amount) in step.iter_mut().enumerate() {
-                    *amount = new(amount.wrapping_add(block.more[at]), at).wrapping_sub(block.more[at]);
-                }
-            }
+            let more = &block.more;
+            let changed = |amount: u64, at: usize| new(amount.wrapping_add(more[at]), at).wrapping_sub(more[at]);
+            block.steps.change(begin, until, changed);
             if begin < until {
                 block.bound();
             }
@@ -246,30 +240,28 @@ impl StepBlocks {
         let joined = &self.blocks[block];
         let before = match step {
             0 if block == 0 => return,
-            0 => (&self.blocks[block - 1], self.blocks[block - 1].times.len() - 1),
+            0 => (&self.blocks[block - 1], self.blocks[block - 1].times().len() - 1),
             _ => (joined, step - 1),
         };
         if joined.counts[step] > 0 || !joined.step(step).eq(before.0.step(before.1)) {
             return;
         }
-        if joined.times.len() == 1 {
+        if joined.times().len() == 1 {
             self.begins.remove(block);
             self.blocks.remove(block);
             return;
         }
-        let width = self.width;
         let joined = &mut self.blocks[block];
-        joined.times.remove(step);
+        joined.steps.remove(step);
         joined.counts.remove(step);
-        joined.amounts.drain(step * width..(step + 1) * width);
         joined.bound();
-        self.begins[block] = joined.times[0];
+        self.begins[block] = joined.times()[0];
         // So that blocks do not become many and small.
-        let steps = joined.times.len();
-        if self.blocks.get(block + 1).is_some_and(|next| steps + next.times.len() <= STEPS / 2) {
+        let steps = joined.times().len();
+        if self.blocks.get(block + 1).is_some_and(|next| steps + next.times().len() <= STEPS / 2) {
             let next = self.blocks.remove(block + 1);
             self.begins.remove(block + 1);
-            self.blocks[block].append(&next);
+            self.blocks[block].append(next);
         }
     }
 
@@ -282,8 +274,7 @@ impl StepBlocks {
         }
         if step > STEPS / 8 {
             self.blocks[0].drop_before(step);
-            self.blocks[0].bound();
-            self.begins[0] = self.blocks[0].times[0];
+            self.begins[0] = self.blocks[0].times()[0];
         }
     }
 
@@ -292,7 +283,7 @@ impl StepBlocks {
         let at = self.at(after);
         let firsts = std::iter::once(at.step + 1).chain(std::iter::repeat(0));
         let counted = self.blocks[at.block..].iter().zip(firsts).filter(|(block, _)| block.counted > 0);
-        let mut steps = counted.flat_map(|(block, first)| block.times.iter().zip(&block.counts).skip(first));
+        let mut steps = counted.flat_map(|(block, first)| block.times().iter().zip(&block.counts).skip(first));
         steps.find(|(_, count)| **count > 0).map(|(time, _)| *time)
     }
 }
@@ -301,14 +292,13 @@ impl StepBlocks {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::step_function::StepFunction;
     use super::*;
 
     /// The steps in their order: where each begins, its amounts, and its count.
     fn steps(of: &StepBlocks) -> Vec<(u64, Vec<u64>, u32)> {
         let of_block = |block: &Block| -> Vec<_> {
-            let step = |i: usize| (block.times[i], block.step(i).collect(), block.counts[i]);
-            (0..block.times.len()).map(step).collect()
+            let step = |i: usize| (block.times()[i], block.step(i).collect(), block.counts[i]);
+            (0..block.times().len()).map(step).collect()
         };
         of.blocks.iter().flat_map(of_block).collect()
     }
@@ -358,8 +348,8 @@ mod tests {
 
                 let all = steps(&blocks);
                 prop_assert!(all.is_sorted_by(|a, b| a.0 < b.0));
-                prop_assert!(blocks.begins.iter().zip(&blocks.blocks).all(|(begin, block)| *begin == block.times[0]));
-                prop_assert!(blocks.blocks.iter().all(|block| block.times.len() <= STEPS));
+                prop_assert!(blocks.begins.iter().zip(&blocks.blocks).all(|(begin, block)| *begin == block.times()[0]));
+                prop_assert!(blocks.blocks.iter().all(|block| block.times().len() <= STEPS));
                 for (time, amounts, count) in all.iter().filter(|step| step.0 > now) {
                     prop_assert_eq!(amounts.as_slice(), model.step(model.at(*time)));
                     prop_assert_eq!(*count, counted.get(time).copied().unwrap_or(0));
@@ -377,7 +367,7 @@ mod tests {
                     let first = blocks.first(from, |block, step| is_enough(step.map_or(block.most(0), |i| block.amount(i, 0))));
                     prop_assert_eq!(first, (from..from + 200).find(model_has));
                     let to = from + 7;
-                    let find = |block: &Block, step: usize| Some(block.times[step]).filter(|_| !is_enough(block.amount(step, 0)));
+                    let find = |block: &Block, step: usize| Some(block.times()[step]).filter(|_| !is_enough(block.amount(step, 0)));
                     let last = blocks.last(from, to, |block| !is_enough(block.least(0)), find);
                     let time = (from..to).rev().find(|time| !model_has(time));
                     let begin = time.map(|time| all.iter().rev().find(|step| step.0 <= time).unwrap().0);
@@ -388,7 +378,7 @@ mod tests {
                 }
                 for block in &blocks.blocks {
                     for at in 0..2 {
-                        let amounts = || (0..block.times.len()).map(|step| block.amount(step, at));
+                        let amounts = || (0..block.times().len()).map(|step| block.amount(step, at));
                         prop_assert_eq!(Some(block.least(at)), amounts().min());
                         prop_assert_eq!(Some(block.most(at)), amounts().max());
                     }

@@ -59,10 +59,28 @@ impl StepFunction {
     pub(super) fn join(&mut self, i: usize) -> bool {
         let joins = i > 0 && self.step(i) == self.step(i - 1);
         if joins {
-            self.times.remove(i);
-            self.amounts.drain(i * self.width..(i + 1) * self.width);
+            self.remove(i);
         }
         joins
+    }
+
+    /// Removes a step, so that the one before takes its time as well.
+    pub(super) fn remove(&mut self, i: usize) {
+        self.times.remove(i);
+        self.amounts.drain(i * self.width..(i + 1) * self.width);
+    }
+
+    /// Parts the steps from one on from those before.
+    pub(super) fn split_off(&mut self, i: usize) -> StepFunction {
+        let (times, amounts) = (self.times.split_off(i), self.amounts.split_off(i * self.width));
+        StepFunction { width: self.width, times, amounts }
+    }
+
+    /// Adds the steps of a function that begins after the last one, with its amounts changed as by [`change`](Self::change).
+    pub(super) fn append(&mut self, mut next: StepFunction, new: impl Fn(u64, usize) -> u64) {
+        next.change(0, next.times.len(), new);
+        self.times.append(&mut next.times);
+        self.amounts.append(&mut next.amounts);
     }
 
     /// Drops the steps before one.
