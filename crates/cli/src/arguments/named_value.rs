@@ -1,7 +1,9 @@
-//! Parsers of option values that are names from a list.
+//! Parsers of option values.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use evenhand_model::calendar::parse_date_time;
 use evenhand_model::memory::parse_size;
 #[cfg(feature = "analysis")]
@@ -19,6 +21,15 @@ pub(super) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
 /// Parses a number of bytes, with or without a unit.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     parse_size(text).ok_or_else(|| "expected a size such as 8Gi".to_string())
+}
+
+/// Parses the name of a file to write, which cannot be standard output: writing beside and renaming needs a name.
+pub(super) fn file_to_write() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        let error =
+            "expected the name of a file: this cannot be written to standard output (./- is a file of that name)";
+        if path.as_os_str() == "-" { Err(error) } else { Ok(path) }
+    })
 }
 
 /// Parses a date, or `undated`.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::MechanismArgs;
+use super::named_value::file_to_write;
 
 #[derive(Args, Debug)]
 pub(crate) struct TimelineArgs {
@@ -32,7 +33,7 @@ pub(crate) struct TimelineArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) resolution: Option<String>,
     /// Draw the use of the resource; if there are several resources, the users' dominant shares
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = file_to_write())]
     pub(crate) figure: Option<PathBuf>,
     /// Folder for all figures (SVG) and their data
     #[arg(long, value_name = "DIR")]

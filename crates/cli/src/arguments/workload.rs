@@ -7,7 +7,7 @@ use evenhand_workload::export::ExportFormat;
 use evenhand_workload::generate::TraceModel;
 
 use super::TraceArgs;
-use super::named_value::size;
+use super::named_value::{file_to_write, size};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadVerb {
@@ -31,7 +31,7 @@ pub(crate) struct ImportArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
     /// The Parquet file to write
-    #[arg(long, short, value_name = "W.parquet")]
+    #[arg(long, short, value_name = "W.parquet", value_parser = file_to_write())]
     pub(crate) output: PathBuf,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
     /// The Parquet file to write
-    #[arg(long, short, value_name = "W.parquet")]
+    #[arg(long, short, value_name = "W.parquet", value_parser = file_to_write())]
     pub(crate) output: PathBuf,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct ExportArgs {
     /// Format to write: sdrf-csv, swf or evalys-csv (Batsim's jobs.csv)
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: ExportFormat,
-    /// The file to write (default: standard output)
+    /// The file to write, or - for standard output [default: -]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -1,5 +1,6 @@
 //! Outputs that are no regular files.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::process::Command;
@@ -68,6 +69,22 @@ fn a_missing_folder_and_a_file_in_place_of_a_folder_are_named() {
     assert!(!output.stderr.contains(".partial"), "{}", output.stderr);
     let study = ["study", "--policy", "fifo", "--out", "file"];
     folder.assert_rejects(&study, 3, &["cannot use the folder file: file is a file, not a folder; name another"]);
+}
+
+#[test]
+fn a_hyphen_is_standard_output_or_refused_and_never_a_file() {
+    let folder = TestFolder::new();
+    folder.run(&generate("w.parquet")).assert_succeeds();
+    let export = ["workload", "export", "w.parquet", "--to", "swf"];
+    let unnamed = folder.run(&export).assert_succeeds().stdout;
+    assert!(unnamed.starts_with(';'), "{unnamed}");
+    assert_eq!(folder.run(&[&export[..], &["-o", "-"]].concat()).assert_succeeds().stdout, unnamed);
+    let words = ["expected the name of a file", "./- is a file of that name"];
+    folder.assert_rejects(&generate("-"), 2, &words);
+    folder.assert_rejects(&["workload", "import", "w.swf", "-o", "-"], 2, &words);
+    assert_eq!(folder.files(), BTreeSet::from(["w.parquet".into()]));
+    folder.run(&generate("./-")).assert_succeeds();
+    assert_eq!(folder.files(), BTreeSet::from(["-".into(), "w.parquet".into()]));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod description_table;
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use evenhand_model::counted;
 use evenhand_workload::Source;
@@ -122,11 +123,12 @@ fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Res
 }
 
 fn export_verb(args: &ExportArgs, common: &Common, console: &Console) -> Result<(), Failure> {
-    if let Some(output) = &args.output {
+    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    if let Some(output) = output {
         Source::from_argument(&args.workload).check_output(output, args.trace.from).map_err(Failure::input)?;
     }
     let workload = read_workload(&args.workload, &args.trace, common, console)?;
-    let exported = match &args.output {
+    let exported = match output {
         Some(path) => export_file(&workload, args.to, path),
         // The host takes it whole.
         None if console.host().is_some() => {
@@ -149,7 +151,7 @@ fn export_verb(args: &ExportArgs, common: &Common, console: &Console) -> Result<
     for sentence in &exported.losses {
         console.note(sentence);
     }
-    match &args.output {
+    match output {
         None => Ok(()),
         Some(path) if console.is_json() => console.json(&serde_json::json!({
             "format": args.to.name(),
