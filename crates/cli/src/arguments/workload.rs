@@ -80,7 +80,7 @@ pub(crate) struct ExportArgs {
     /// Format to write: sdrf-csv, swf or evalys-csv (Batsim's jobs.csv)
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: ExportFormat,
-    /// The file to write, or - for standard output [default: -]
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    /// The file to write, or - for standard output
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
 }

@@ -123,7 +123,7 @@ fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Res
 }
 
 fn export_verb(args: &ExportArgs, common: &Common, console: &Console) -> Result<(), Failure> {
-    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    let output = Some(args.output.as_path()).filter(|path| *path != Path::new("-"));
     if let Some(output) = output {
         Source::from_argument(&args.workload).check_output(output, args.trace.from).map_err(Failure::input)?;
     }
