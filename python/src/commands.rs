@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use evenhand::{Captured, Host};
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::{environment_error, policy_error};
-use crate::policies::{Factory, Failures, registration};
+use crate::policies::{Factory, Failures, Turns, registration};
 
 /// How often Python's signals are looked at and progress is reported.
 const TICK: Duration = Duration::from_millis(50);
@@ -38,6 +38,7 @@ pub(crate) fn run(
 ) -> PyResult<Finished> {
     let host = Host::default();
     let failures = Failures::new(&host);
+    let turns = Arc::<Turns>::default();
     let mut command_line = evenhand::cli();
     let mut factories = Vec::new();
     if !policies.is_empty() {
@@ -46,7 +47,7 @@ pub(crate) fn run(
         host.around_threads(|run| Python::attach(|py| py.detach(run)));
     }
     for (name, summary, make) in policies {
-        let (registration, factory) = registration(name, &summary, make, failures.clone());
+        let (registration, factory) = registration(name, &summary, make, failures.clone(), turns.clone());
         command_line = command_line.policy(registration);
         factories.push(factory);
     }

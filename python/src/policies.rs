@@ -2,6 +2,7 @@
 
 mod compiled;
 mod state;
+mod turns;
 mod view;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 pub(crate) use self::compiled::CompiledKeys;
 use self::compiled::GuardedKeys;
 use self::state::{Seen, State};
+use self::turns::Turn;
+pub(crate) use self::turns::Turns;
 pub(crate) use self::view::View;
 
 /// Two keys closer than this (relative to the larger) are a tie: a key is a few roundings of the same quotient.
@@ -63,6 +66,7 @@ pub(crate) fn registration(
     summary: &str,
     make: Py<PyAny>,
     failures: Failures,
+    turns: Arc<Turns>,
 ) -> (Registration, Factory) {
     let factory = Factory(Arc::new(Mutex::new(Some(make))));
     let (its_name, held) = (name.clone(), factory.clone());
@@ -70,7 +74,7 @@ pub(crate) fn registration(
         let made = Python::attach(|py| {
             let make = held.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|make| make.clone_ref(py));
             let make = make.ok_or_else(|| PyValueError::new_err("its command has ended"))?;
-            HostPolicy::new(py, &its_name, make.call0(py)?, context, failures.clone())
+            HostPolicy::new(py, &its_name, make.call0(py)?, context, failures.clone(), Turn::new(turns.clone()))
         });
         match made {
             Ok(policy) => Ok(Box::new(policy) as Box<dyn Policy>),
@@ -115,7 +119,7 @@ impl Method {
 /// What decides.
 enum Code {
     /// A method of an object, and the view that it gets.
-    Python { method: Py<PyAny>, view: Py<View> },
+    Python { method: Py<PyAny>, view: Py<View>, turn: Turn },
     /// A function in machine code, and what it writes.
     Compiled { function: CompiledKeys, written: GuardedKeys },
 }
@@ -142,6 +146,7 @@ impl HostPolicy {
         object: Py<PyAny>,
         context: &PolicyContext<'_>,
         failures: Failures,
+        turn: Turn,
     ) -> PyResult<HostPolicy> {
         let object = object.bind(py);
         let compiled = object.cast::<CompiledKeys>().ok().map(|compiled| compiled.get().share(py));
@@ -157,7 +162,7 @@ impl HostPolicy {
                 if object.hasattr("prepare")? {
                     object.call_method1("prepare", (view.clone_ref(py),))?;
                 }
-                Code::Python { method: object.getattr(method.name())?.unbind(), view }
+                Code::Python { method: object.getattr(method.name())?.unbind(), view, turn }
             }
         };
         let users = context.weights.len();
@@ -185,7 +190,7 @@ impl HostPolicy {
             !state.rows().users.is_empty()
         };
         match self.method {
-            Method::Next if is_any => Python::attach(|py| self.next_user(py)).map(Some),
+            Method::Next if is_any => self.next_user().map(Some),
             Method::Key if is_any => {
                 self.call_for_keys()?;
                 Ok(self.lowest_key())
@@ -201,31 +206,19 @@ impl HostPolicy {
         }
     }
 
-    fn next_user(&self, py: Python<'_>) -> PyResult<UserId> {
-        let Code::Python { method, view } = &self.code else {
+    fn next_user(&mut self) -> PyResult<UserId> {
+        let Code::Python { method, view, turn } = &mut self.code else {
             return Err(PyTypeError::new_err("a function in machine code returns keys"));
         };
-        let answer = method.bind(py).call1((view,))?;
-        let user = match answer.extract::<i64>() {
-            Ok(user) => user,
-            Err(_) => {
-                let error = format!("next returned {}, expected the number of a waiting user", answer.repr()?);
-                return Err(PyTypeError::new_err(error));
-            }
-        };
-        let user = u32::try_from(user).ok().map(UserId).filter(|user| self.state().is_waiting(*user));
-        user.ok_or_else(|| {
-            let waiting = self.state().users_in_words();
-            PyValueError::new_err(format!("next returned user {answer}, who does not wait, expected one of {waiting}"))
-        })
+        turn.call(|| Python::attach(|py| user_of(method.bind(py), view, &self.state)))
     }
 
     /// Sets `self.answer` to keys, one number for each row.
     fn call_for_keys(&mut self) -> PyResult<()> {
         let name = self.method.name();
         match &mut self.code {
-            Code::Python { method, view } => {
-                Python::attach(|py| keys_of(method.bind(py), view, name, &mut self.answer))?;
+            Code::Python { method, view, turn } => {
+                turn.call(|| Python::attach(|py| keys_of(method.bind(py), view, name, &mut self.answer)))?;
             }
             Code::Compiled { function, written } => {
                 function.call(&mut lock(&self.state), written)?;
@@ -275,6 +268,23 @@ fn method_of(object: &Bound<'_, PyAny>) -> PyResult<Method> {
         return Err(PyTypeError::new_err(error));
     };
     Ok(method)
+}
+
+/// Calls a method for the next user.
+fn user_of(method: &Bound<'_, PyAny>, view: &Py<View>, state: &Mutex<State>) -> PyResult<UserId> {
+    let answer = method.call1((view,))?;
+    let user = match answer.extract::<i64>() {
+        Ok(user) => user,
+        Err(_) => {
+            let error = format!("next returned {}, expected the number of a waiting user", answer.repr()?);
+            return Err(PyTypeError::new_err(error));
+        }
+    };
+    let user = u32::try_from(user).ok().map(UserId).filter(|user| lock(state).is_waiting(*user));
+    user.ok_or_else(|| {
+        let waiting = lock(state).users_in_words();
+        PyValueError::new_err(format!("next returned user {answer}, who does not wait, expected one of {waiting}"))
+    })
 }
 
 /// Calls a method for keys, which are copied to `keys`.
