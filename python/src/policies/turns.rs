@@ -12,8 +12,8 @@ const LONGEST_WAIT: Duration = Duration::from_millis(20);
 
 /// The runs of a command that call Python.
 ///
-/// With turns a study on several threads takes as long as on one; without them each decision of two runs changes threads twice,
-/// and takes twice the time. What is right does not depend on them: the interpreter has a lock of its own.
+/// With turns a study on several threads takes about as long as on one; without them each decision of two runs changes threads,
+/// and the study takes twice the time. Results do not depend on turns: the interpreter has a lock of its own.
 #[derive(Default)]
 pub(crate) struct Turns {
     is_taken: Mutex<bool>,
