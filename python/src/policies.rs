@@ -39,13 +39,13 @@ impl Failures {
     }
 
     fn record(&self, policy: &str, error: PyErr) {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert((policy.to_string(), error));
+        lock(&self.first).get_or_insert((policy.to_string(), error));
         self.host.interrupt();
     }
 
     /// Takes the first exception, with the policy's name.
     pub(crate) fn take(&self) -> Option<(String, PyErr)> {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.first).take()
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Factory(Arc<Mutex<Option<Py<PyAny>>>>);
 impl Factory {
     /// Releases the class.
     pub(crate) fn release(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        lock(&self.0).take();
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn registration(
     let (its_name, held) = (name.clone(), factory.clone());
     let build = move |context: &PolicyContext<'_>| {
         let made = Python::attach(|py| {
-            let make = held.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|make| make.clone_ref(py));
+            let make = lock(&held.0).as_ref().map(|make| make.clone_ref(py));
             let make = make.ok_or_else(|| PyValueError::new_err("its command has ended"))?;
             HostPolicy::new(py, &its_name, make.call0(py)?, context, failures.clone(), Turn::new(turns.clone()))
         });
@@ -307,8 +307,8 @@ fn keys_of(method: &Bound<'_, PyAny>, view: &Py<View>, name: &str, keys: &mut Ve
     Ok(())
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_tie(x: f64, y: f64) -> bool {

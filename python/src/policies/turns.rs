@@ -1,7 +1,9 @@
 //! Which of the runs of a command calls Python: the interpreter runs one thread at a time, and is slow to change threads.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use super::lock;
 
 /// A run keeps its turn until its next call, if the last two were not further apart: simulating one decision takes some
 /// microseconds, and passing the interpreter on to another thread takes longer.
@@ -18,12 +20,6 @@ const LONGEST_WAIT: Duration = Duration::from_millis(20);
 pub(crate) struct Turns {
     is_taken: Mutex<bool>,
     released: Condvar,
-}
-
-impl Turns {
-    fn is_taken(&self) -> MutexGuard<'_, bool> {
-        self.is_taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A run's place among the others.
@@ -56,7 +52,7 @@ impl Turn {
             return;
         }
         let turns = &self.turns;
-        let waited = turns.released.wait_timeout_while(turns.is_taken(), LONGEST_WAIT, |is_taken| *is_taken);
+        let waited = turns.released.wait_timeout_while(lock(&turns.is_taken), LONGEST_WAIT, |is_taken| *is_taken);
         let (mut is_taken, _) = waited.unwrap_or_else(PoisonError::into_inner);
         self.has_turn = !*is_taken;
         *is_taken = true;
@@ -64,7 +60,7 @@ impl Turn {
 
     fn release(&mut self) {
         if std::mem::take(&mut self.has_turn) {
-            *self.turns.is_taken() = false;
+            *lock(&self.turns.is_taken) = false;
             self.turns.released.notify_one();
         }
     }

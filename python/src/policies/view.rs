@@ -1,6 +1,6 @@
 //! What a policy in Python sees at a decision.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use evenhand_policies::PolicyContext;
 use numpy::ndarray::ArrayView2;
@@ -8,6 +8,7 @@ use numpy::{PyArray1, PyArray2, ToPyArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::lock;
 use super::state::State;
 
 /// What a policy sees at a decision: arrays with one row for each waiting user.
@@ -26,7 +27,7 @@ impl View {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
