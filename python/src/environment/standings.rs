@@ -9,6 +9,9 @@ use super::Snapshot;
 /// The shortest run time that a bounded slowdown counts with, in seconds, as in studies.
 const SHORTEST_RUN_S: f64 = 10.0;
 
+/// A metric's name in `summary.json`, and the metric.
+type Column = (&'static str, fn(&Metrics) -> f64);
+
 /// Metrics of the tasks that started so far, by their names in `summary.json`.
 #[derive(Clone, Copy, Debug, Default, IntoPyObject)]
 pub(crate) struct Metrics {
@@ -22,7 +25,7 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// The metrics by name, for arrays of many.
-    pub(crate) const COLUMNS: [(&'static str, fn(&Metrics) -> f64); 6] = [
+    pub(crate) const COLUMNS: [Column; 6] = [
         ("mean_wait_s", |m| m.mean_wait_s),
         ("users_mean_wait_s", |m| m.users_mean_wait_s),
         ("mean_bounded_slowdown", |m| m.mean_bounded_slowdown),
