@@ -26,10 +26,19 @@ pub fn read_pool(path: &Path, resources: &[Resource]) -> Result<(Vec<Rational>, 
     // With any extension: a capacity that is not a number names a file with a [pool].
     let document = Document::read_toml(path)?;
     let names = resources.iter().map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ");
-    let expected = format!("one with a capacity for each of: {names}");
-    let Some(pool) = document.root()?.get("pool") else {
-        let expected = format!("no [pool] table, expected {expected}; or [[machines]]");
-        return Err(document.source().error(0..0, expected));
+    let expected = match names.as_str() {
+        "" => "one with a capacity for each resource of the workload".to_string(),
+        names => format!("one with a capacity for each of: {names}"),
+    };
+    let root = document.root()?;
+    let Some(pool) = root.get("pool") else {
+        let problem = match root.get("machines") {
+            Some(_) => {
+                format!("[[machines]] without a [pool] table, expected {expected}; study alone simulates machines")
+            }
+            None => format!("no [pool] table, expected {expected}; or, for study, [[machines]]"),
+        };
+        return Err(document.source().error(0..0, problem));
     };
     let pool = pool.with_label("[pool]").table()?;
     let units = resources
@@ -208,6 +217,11 @@ mod tests {
         let (units, _) = read_pool(&path, &[Resource::new("mem", "KB")]).unwrap();
         assert_eq!(units[0], Rational::from(1u64 << 30));
         assert!(pool("cpu = 1").unwrap_err().starts_with(":1:1: no [pool] table"));
+        assert!(
+            pool("[[machines]]\ncpu = 1")
+                .unwrap_err()
+                .starts_with(":1:1: [[machines]] without a [pool] table, expected one")
+        );
         assert!(pool("[pool]\ncpu = 1").unwrap_err().starts_with(":1:1: [pool]: found no mem"));
         assert!(pool("[pool]\ncpu = 1\nmem = 0").unwrap_err().starts_with(":3:7: capacity of mem: found \"0\""));
         assert!(pool("[pool]\ncpu = []\nmem = 0").unwrap_err().starts_with(":2:7: "));

@@ -35,7 +35,7 @@ pub(crate) struct RunArgs {
     /// Write weights; without this, nothing is changed
     #[arg(long)]
     pub(crate) apply: bool,
-    /// Number of updates, after which everything is restored and the agent exits
+    /// Number of updates, after which everything is restored and the agent exits [default: no limit]
     #[arg(long, value_name = "N")]
     pub(crate) updates: Option<u64>,
     /// Leave everything as it is on exit; `release` restores it later
@@ -69,7 +69,7 @@ pub(crate) struct StatusArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct WhyArgs {
-    /// User
+    /// Name of the user whose workloads to explain
     pub(crate) user: String,
     /// Control socket of the running agent
     #[arg(long, default_value = SOCKET, value_name = "SOCKET")]

@@ -10,7 +10,7 @@ use super::MechanismArgs;
 pub(crate) struct AllocateArgs {
     /// Problem: TOML or JSON with capacity and users; - for standard input
     pub(crate) problem: PathBuf,
-    /// Mechanisms; if there are several, their results are compared
+    /// Mechanisms: max-min, drf, sdrf, asset, ceei, bbf, bmf, baa; if there are several, their results are compared
     #[arg(long, value_delimiter = ',', default_value = "drf", value_name = "NAME,…")]
     pub(crate) mechanism: Vec<String>,
     /// Compute with exact fractions

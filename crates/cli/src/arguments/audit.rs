@@ -17,7 +17,7 @@ pub(crate) struct AuditArgs {
     /// Properties to check [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…", conflicts_with = "search_lies")]
     pub(crate) property: Vec<String>,
-    /// Largest difference at which two shares count as equal; 0 computes exactly
+    /// Largest difference at which two shares, as parts of the capacity, count as equal; 0 computes exactly
     #[arg(long, default_value = "1e-9", value_name = "NUMBER", conflicts_with = "search_lies")]
     pub(crate) tolerance: String,
     /// Mechanism whose allocation to check, if the file has several; or mechanism to search for misreports

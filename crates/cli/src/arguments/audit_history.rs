@@ -17,7 +17,7 @@ pub(crate) struct HistoryArgs {
     /// [[machines]] [default: what the header of an SWF log states, where its jobs fit, else the peak use of each resource]
     #[arg(long, value_name = "NUMBER|POOL|FILE", requires = "history")]
     pub(crate) capacity: Option<String>,
-    /// Users' weights: TOML with [weights], or CSV user,weight (default: 1 each)
+    /// Users' weights: TOML with [weights], or CSV user,weight [default: 1 each]
     #[arg(long, value_name = "FILE", requires = "history")]
     pub(crate) weights: Option<PathBuf>,
     /// Start the audit this long after the first submission: 7d, 12h
@@ -26,7 +26,7 @@ pub(crate) struct HistoryArgs {
     /// End the audit this long after the first submission
     #[arg(long, value_name = "TIME", requires = "history")]
     pub(crate) until: Option<String>,
-    /// Also replay the same tasks under these policies, and audit the results
+    /// Also replay the same tasks under these policies (`evenhand policies` lists them), and audit the results
     #[arg(long, value_delimiter = ',', value_name = "NAME,…", requires = "history")]
     pub(crate) policy: Vec<String>,
     /// Half-life of past use in policies with a memory: 8d, 12h [default: a discount of 0.999999 per second]

@@ -9,13 +9,13 @@ use super::named_value::at_least_one;
 /// Options that all verbs share.
 #[derive(Args, Debug)]
 pub(crate) struct Common {
-    /// Format of results on standard output
+    /// Format of results on standard output [default: table]
     #[arg(long, global = true, value_enum)]
     pub(crate) format: Option<Format>,
-    /// Seed of everything random; the same seed gives the same result [default: 1]
+    /// Seed of everything random, a whole number; the same seed gives the same result [default: 1]
     #[arg(long, global = true)]
     seed: Option<u64>,
-    /// Number of threads (default: one per core); results do not depend on it
+    /// Number of threads [default: one per core]; results do not depend on it
     #[arg(long, global = true, value_parser = at_least_one)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Print no progress and no notes on standard error

@@ -18,7 +18,7 @@ pub(crate) struct ConfigCheckArgs {
     /// Configurations of the agent (TOML), and options of the services (.env)
     #[arg(value_name = "FILE", default_value = super::agent::CONFIGURATION)]
     pub(crate) files: Vec<PathBuf>,
-    /// Also list what the files leave to a default that was another one in earlier versions
+    /// Also list the settings that the files leave to a default which was different in earlier versions
     #[arg(long)]
     pub(crate) changes: bool,
 }

@@ -17,7 +17,7 @@ pub(crate) struct SiteImportArgs {
     /// slurm.conf, with the files that it includes
     #[arg(long, value_name = "FILE")]
     pub(crate) slurm_conf: Option<PathBuf>,
-    /// The release of Slurm, as 24.11: its rules are followed, of which slurm.conf says nothing [default: 22.05]
+    /// Release of Slurm whose rules apply, such as 24.11; slurm.conf does not state it [default: 22.05]
     #[arg(long, value_name = "RELEASE", requires = "slurm_conf")]
     pub(crate) release: Option<String>,
     /// Accounts and users: the text of sacctmgr -nP show assoc, with a header line or the columns Cluster, Account, User,

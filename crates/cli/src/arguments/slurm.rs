@@ -15,7 +15,7 @@ pub(crate) enum SlurmVerb {
     Study(PastArgs),
     /// Print the order in which a policy would start the waiting jobs, with reasons; changes nothing
     Plan(PlanArgs),
-    /// Explain why a job of the queue waits: Slurm's reason, who stands before it, what would start it earlier; changes nothing
+    /// Explain why a job of the queue waits: Slurm's reason, the jobs ahead of it, what would start it earlier; changes nothing
     Why(WhyArgs),
     /// Forecast when a job of the queue starts, or one that could be submitted; changes nothing
     When(WhenArgs),
@@ -33,7 +33,8 @@ pub(crate) struct MachineArgs {
     /// Leave out machines that are down or drained now
     #[arg(long)]
     pub(crate) without_down: bool,
-    /// Prefix of features that give a machine's speed as a number: spec_ for spec_150
+    /// Prefix of features that give a machine's speed as a number: spec_ for spec_150; the slowest machine has speed 1
+    /// [default: all have speed 1]
     #[arg(long, value_name = "PREFIX")]
     pub(crate) speed_feature: Option<String>,
 }
@@ -57,7 +58,7 @@ pub(crate) struct ShowArgs {
 /// Options that determine the order of the queue.
 #[derive(Args, Debug)]
 pub(crate) struct OrderArgs {
-    /// Policy, as for evenhand study
+    /// Policy (`evenhand policies` lists them)
     #[arg(long, default_value = DEFAULT_POLICY, value_name = "NAME")]
     pub(crate) policy: String,
     /// Half-life of past use in stateful policies: 8d, 12h [default: a discount of 0.999999 per second]
@@ -66,12 +67,12 @@ pub(crate) struct OrderArgs {
     /// The same as a discount per second
     #[arg(long, value_name = "NUMBER")]
     pub(crate) delta: Option<String>,
-    /// How far back finished jobs count in stateful policies [default: ten half-lives, at most 60d]
+    /// How far back finished jobs count in stateful policies, a time such as 30d [default: ten half-lives, at most 60d]
     #[arg(long, value_name = "TIME")]
     pub(crate) memory: Option<String>,
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
-    /// Policy penalty: price of a second in a partition (default: 1)
+    /// Policy penalty: price of a second in a partition [default: 1]
     #[arg(long, value_delimiter = ',', value_name = "PARTITION=NUMBER,…")]
     pub(crate) price: Vec<String>,
     /// Policy penalty: prefix of features that give a machine's speed as a number: spec_ for spec_150; the slowest machine
@@ -119,7 +120,7 @@ pub(crate) struct RunArgs {
     /// Address at which Prometheus can read metrics: 127.0.0.1:9818
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<std::net::SocketAddr>,
-    /// Number of updates, after which everything is restored and the program exits
+    /// Number of looks at the queue, after which everything is restored and the program exits [default: no limit]
     #[arg(long, value_name = "N")]
     pub(crate) looks: Option<u64>,
     /// Leave the order as it is on exit
@@ -143,7 +144,7 @@ pub(crate) struct PastArgs {
     /// Read jobs that waited or ran before this time [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
-    /// Read the jobs of all users whose jobs you may see (sacct --allusers) (default: your own jobs; for root, all jobs)
+    /// Read the jobs of all users whose jobs you may see (sacct --allusers) [default: your own jobs; for root, all jobs]
     #[arg(long)]
     pub(crate) all_users: bool,
     /// Count and skip malformed rows of sacct instead of stopping at the first
@@ -154,7 +155,7 @@ pub(crate) struct PastArgs {
     /// Folder for the files that describe the site: workload.parquet, cluster.toml, accounts.toml
     #[arg(long, default_value = "evenhand-slurm", value_name = "DIR")]
     pub(crate) site: PathBuf,
-    /// Options of evenhand study, or of evenhand audit --history; they follow the options above
+    /// Options of `evenhand study` (for `slurm study`) or of `evenhand audit --history` (for `slurm audit`), after those above
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
     pub(crate) rest: Vec<String>,
 }
@@ -183,7 +184,7 @@ pub(crate) struct WhenArgs {
     /// first
     #[arg(long, value_name = "SHAPE")]
     pub(crate) shape: Vec<String>,
-    /// Partition of the shapes (default: that of the user's latest job)
+    /// Partition of the shapes [default: that of the user's latest job]
     #[arg(long, value_name = "NAME")]
     pub(crate) partition: Option<String>,
     /// User who would submit them [default: the caller]

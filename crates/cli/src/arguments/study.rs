@@ -12,12 +12,12 @@ use super::policy_settings::PolicyArgs;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StudyArgs {
-    /// Workload (Parquet), or a trace in any importable format (default: generate a small workload that resembles
-    /// Google's trace of 2011)
+    /// Workload (Parquet), or a trace in any importable format [default: generate a small workload that resembles
+    /// Google's trace of 2011]
     pub(crate) workload: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
-    /// Policies, and `logged` for what happened by the log's own starts [default: logged,fifo,fair-tree,sdrf for a log
+    /// Policies (`evenhand policies` lists them), and `logged` for what happened by the log's own starts [default: logged,fifo,fair-tree,sdrf for a log
     /// without --capacity, else fifo,drf,sdrf]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     pub(crate) policy: Vec<String>,
@@ -41,7 +41,7 @@ pub(crate) struct StudyArgs {
     pub(crate) half_life: Vec<String>,
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
-    /// Users' weights: TOML with [weights], or CSV user,weight (default: 1 each)
+    /// Users' weights: TOML with [weights], or CSV user,weight [default: 1 each]
     #[arg(long, value_name = "FILE")]
     pub(crate) weights: Option<PathBuf>,
     /// Users' accounts and shares: TOML with [[account]] and [[user]]; with an empty file, the trace's own accounts have

@@ -29,16 +29,16 @@ pub(crate) struct SweepArgs {
     /// slurm: partition [default: the site's]
     #[arg(long, value_name = "NAME")]
     pub(crate) partition: Option<String>,
-    /// slurm: account
+    /// slurm: account [default: Slurm's own]
     #[arg(long, value_name = "NAME")]
     pub(crate) account: Option<String>,
-    /// slurm: time limit of a task, in a form that sbatch accepts
+    /// slurm: time limit of a task, in a form that sbatch accepts [default: the partition's]
     #[arg(long, value_name = "TIME")]
     pub(crate) time_limit: Option<String>,
     /// slurm: points per task [default: as many as take about half a minute]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) chunk: Option<NonZeroUsize>,
-    /// slurm: maximum number of an array's tasks that run at a time
+    /// slurm: maximum number of an array's tasks that run at a time [default: no limit]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) at_a_time: Option<NonZeroUsize>,
     /// slurm: wait until all points are done, and print the results

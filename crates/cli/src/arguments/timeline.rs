@@ -11,7 +11,7 @@ use super::named_value::file_to_write;
 pub(crate) struct TimelineArgs {
     /// Scenario: a problem whose users may have arrive and leave, or phases; - for standard input
     pub(crate) scenario: PathBuf,
-    /// Mechanism that divides capacity again at each event
+    /// Mechanism that divides capacity again at each event: max-min, drf, sdrf, asset, ceei, bbf, bmf, baa
     #[arg(long, default_value = "drf", value_name = "NAME")]
     pub(crate) mechanism: String,
     /// Compute with exact fractions
@@ -26,7 +26,7 @@ pub(crate) struct TimelineArgs {
     /// baa: each user brings a share of capacity, and no allocation is ever reduced
     #[arg(long)]
     pub(crate) irrevocable: bool,
-    /// End of the timeline, in seconds or as 2d, 12h
+    /// End of the timeline, in seconds or as 2d, 12h [default: when nothing more happens]
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
     /// sdrf: longest interval while tasks change [default: an eighth of the half-life]

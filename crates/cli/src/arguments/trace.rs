@@ -25,7 +25,7 @@ pub(crate) struct TraceArgs {
     /// count, nodes, per_node; every other field is a resource, with its unit: submit=created,end=done,start=begun,cpu=cores*0.001
     #[arg(long, value_name = "FIELD=COLUMN,…")]
     pub(crate) csv_columns: Option<CsvColumns>,
-    /// Columns of sacct output without a header line, in their order: JobID,User,Account,…
+    /// Columns of sacct output or another table without a header line, in their order: JobID,User,Account,…
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
     /// SWF: accept decimals, more than 18 columns and any order of job numbers

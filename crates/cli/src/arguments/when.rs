@@ -63,21 +63,21 @@ pub(crate) struct WhenArgs {
     /// Instant of the forecast, in the forms of --from [default: the last submission; for one --job, its submission]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) at: Option<String>,
-    /// User who would submit the shapes (default: one who is not in the log)
+    /// User who would submit the shapes [default: one who is not in the log]
     #[arg(long, value_name = "NAME", requires = "shape")]
     pub(crate) user: Option<String>,
-    /// Queue of the shapes (default: that of the latest job of that user, or of anyone)
+    /// Queue of the shapes [default: that of the latest job of that user, or of anyone]
     #[arg(long, value_name = "NAME", requires = "shape")]
     pub(crate) queue: Option<String>,
-    /// How much of the first resource the site has; larger shapes are refused (default: MaxProcs of the log's header, else the
-    /// most in use at once)
+    /// How much of the first resource the site has; larger shapes are refused [default: MaxProcs of the log's header, else
+    /// MaxNodes, else the most in use at once]
     #[arg(long, value_name = "NUMBER", requires = "shape", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) capacity: Option<u32>,
     /// First submission: seconds of the log, a date or time in UTC (2026-01-31, 2026-01-31T12:00), or a time before the
-    /// last submission (30d) [default: 28d]
+    /// last submission (30d) [default: 28 days before --to]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "calibrate")]
     pub(crate) from: Option<String>,
-    /// End of the period, in the same forms (default: after the last submission)
+    /// End of the period, in the same forms [default: after the last submission]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "calibrate")]
     pub(crate) to: Option<String>,
 }

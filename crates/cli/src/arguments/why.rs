@@ -14,10 +14,11 @@ pub(crate) struct WhyArgs {
     /// submission (30d) [default: the first]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) from: Option<String>,
-    /// With user:NAME: end of the period, in the same forms (default: after the last submission)
+    /// With user:NAME: end of the period, in the same forms [default: after the last submission]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) to: Option<String>,
-    /// How much of the first resource the site has (default: MaxProcs of the log's header, else the most in use at once)
+    /// How much of the first resource the site has [default: MaxProcs of the log's header, else MaxNodes, else the most in
+    /// use at once]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) capacity: Option<u32>,
 }

@@ -1,6 +1,6 @@
 //! `evenhand policies`: the available policies and their settings.
 
-use evenhand_policies::{Registration, Registry};
+use evenhand_policies::{Registration, Registry, SITE_RULE};
 use evenhand_study::LOGGED;
 use serde::Serialize;
 
@@ -9,6 +9,15 @@ use crate::arguments::policy_settings::policies_of;
 use crate::failure::Failure;
 use crate::output::console::Console;
 use crate::output::fold_lines::{COLUMNS, fold_lines};
+
+/// What a study takes for a policy without its being one of the registry.
+const OF_STUDIES: [(&str, &str); 2] = [
+    (LOGGED, "as a policy of study, what happened by the log's own starts"),
+    (
+        SITE_RULE.name,
+        "as a policy of study with --site or --slurm-conf, the rule of the site's own Slurm, as its slurm.conf has it",
+    ),
+];
 
 #[derive(Debug, Serialize)]
 struct PolicyRecord {
@@ -59,7 +68,12 @@ impl PolicyRecord {
 pub(crate) fn run(args: &PoliciesArgs, registry: &Registry, console: &Console) -> Result<(), Failure> {
     let chosen = match args.names.as_slice() {
         [] => registry.policies().to_vec(),
-        names => policies_of("NAME", registry, names, &[])?,
+        names => {
+            if let Some((name, what)) = OF_STUDIES.iter().find(|(name, _)| names.iter().any(|given| given == name)) {
+                return Err(Failure::Input(format!("NAME: {name:?} has no section of settings: {what}")));
+            }
+            policies_of("NAME", registry, names, &[])?
+        }
     };
     let records: Vec<PolicyRecord> = chosen.iter().map(PolicyRecord::new).collect();
     if console.is_json() {
@@ -86,7 +100,8 @@ fn listing(records: &[PolicyRecord]) -> String {
             lines.push(fold_lines(&keys, COLUMNS, &format!("{indent}          ")));
         }
     }
-    let logged = "as a policy of study, what happened by the log's own starts; it has no settings";
-    lines.push(fold_lines(&format!("{LOGGED:<width$}  {logged}"), COLUMNS, &indent));
+    for (name, what) in OF_STUDIES {
+        lines.push(fold_lines(&format!("{name:<width$}  {what}"), COLUMNS, &indent));
+    }
     lines.join("\n")
 }

@@ -44,6 +44,13 @@ pub(super) struct Question {
 impl GivenQuestion {
     /// Checks the options.
     pub(super) fn parse(args: &StudyArgs, registry: &Registry) -> Result<GivenQuestion, Failure> {
+        if args.policy.iter().any(|name| name == SITE_RULE.name) && registry.get(SITE_RULE.name).is_err() {
+            let name = SITE_RULE.name;
+            let problem = format!(
+                "--policy: {name} is the rule of the site's own Slurm, whose slurm.conf is not known; give --site FOLDER or --slurm-conf FILE"
+            );
+            return Err(Failure::Input(problem));
+        }
         policies_of("--policy", registry, &simulated(&args.policy), &[LOGGED])?;
         refuse_unknown_comparison(args)?;
         let scheduler = args.scheduler.or(args.backfill);
