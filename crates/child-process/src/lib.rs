@@ -107,7 +107,7 @@ const KILL_GRACE: Duration = Duration::from_secs(1);
 ///
 /// Standard input, output and error of `command` are replaced. The command becomes the leader of a process group, so that
 /// Ctrl-C in a terminal reaches only the caller, which decides by [`Limits::stop`]. Descendants that outlive a command that
-/// ended by itself are not killed. Whether the command failed is told by [`Finished::status`] and is not an error.
+/// ended by itself are not killed. Whether the command failed is in [`Finished::status`], and is not an error.
 ///
 /// # Errors
 /// Returns an error if the command cannot be started, exceeds a limit, or is stopped. Unless it could not be started, all

@@ -3,8 +3,8 @@
 /// The binary units, each 1024 times the one before.
 const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-/// Returns the power of 1024 that a unit of size is in bytes: a `KB` of a job log is 1024 bytes, as a `KiB` is. `None` if the unit
-/// is none of size.
+/// Returns the power of 1024 that a unit of size is in bytes: a `KB` of a job log is 1024 bytes, as a `KiB` is. `None` if it
+/// is not a unit of size.
 ///
 /// ```
 /// use evenhand_model::size_units::power_of_1024;

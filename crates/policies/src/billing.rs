@@ -139,7 +139,7 @@ impl Billing {
 /// The charge of a running task by its queue and its QOS, as `TRESBillingWeights` of Slurm's partitions and `UsageFactor` of QOS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobBilling {
-    /// That of tasks in no queue, and in queues past the end of `queues`.
+    /// Of tasks in no queue, and in queues past the end of `queues`.
     pub(crate) default: Billing,
     /// By queue.
     pub(crate) queues: Vec<Billing>,

@@ -6,7 +6,7 @@ use crate::LogPlace;
 
 /// A job that waits, starts or finishes: what a policy may go by.
 ///
-/// Who calls fills in what it knows: a pool of tasks knows user, submission and demand, machines and live
+/// The caller fills in the fields that it knows: a pool of tasks knows user, submission and demand, machines and live
 /// engines all of it.
 ///
 /// ```

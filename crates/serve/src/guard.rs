@@ -19,7 +19,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(20);
 /// The address at which a monitor asks whether the server works. It costs nothing, and is not counted.
 pub(crate) const HEALTH: &str = "/healthz";
 
-/// Whose requests are counted together.
+/// A client, whose requests share one rate limit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Client {
     User(String),

@@ -78,7 +78,7 @@ pub struct Options {
     pub user_header: Option<UserHeader>,
     /// The time from an answer of the site to the next question.
     pub interval: Duration,
-    /// Who sees what.
+    /// Which visitors see which data.
     pub policy: VisibilityPolicy,
     /// A stored study.
     pub study: Option<StudyFiles>,
@@ -88,7 +88,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Who is asked.
+/// The sources of the pages' data.
 pub struct Readers {
     /// The site's Slurm.
     pub site: Box<dyn SiteReader>,

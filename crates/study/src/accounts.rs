@@ -120,9 +120,9 @@ impl AccountsFile {
             table.deny_unknown(&["name", "parent", "shares", "user_shares", "users"])?;
             parents.push(table.get("parent").map(|node| account(&node, &number)).transpose()?);
         }
-        let order = parents_first(&parents).map_err(|circle| {
-            let (name, table) = &entries[circle];
-            let problem = format!("found a circle of parents through {name:?}, expected accounts that end at the root");
+        let order = parents_first(&parents).map_err(|cycle| {
+            let (name, table) = &entries[cycle];
+            let problem = format!("found a cycle of parents through {name:?}, expected accounts that end at the root");
             table.get("parent").map_or_else(|| table.error(&problem), |node| node.error(&problem))
         })?;
         let mut place = vec![0; order.len()];
@@ -345,7 +345,7 @@ fn named<'d>(list: Option<Node<'d>>, kind: &str) -> Result<Vec<(&'d str, Table<'
     list.map_or_else(|| Ok(Vec::new()), |list| list.named_tables(kind))
 }
 
-/// All accounts, each after its parent and else in the order given, or one that is on a circle.
+/// All accounts, each after its parent and else in the order given, or one that is on a cycle.
 fn parents_first(parents: &[Option<usize>]) -> Result<Vec<usize>, usize> {
     let mut order = Vec::with_capacity(parents.len());
     let mut is_in = vec![false; parents.len()];
@@ -485,9 +485,9 @@ mod tests {
         assert!(error("user_shares = 0\n").starts_with(":1:15: "));
         let twice = "[[association]]\naccount = \"b\"\npriority = 1\n".repeat(2);
         assert!(error(&twice).contains("listed before"), "{}", error(&twice));
-        let circle = "[[account]]\nname = \"a\"\nparent = \"b\"\n[[account]]\nname = \"b\"\nparent = \"a\"\n";
-        assert!(error(circle).contains("found a circle of parents"), "{}", error(circle));
-        assert!(error("[[account]]\nname = \"a\"\nparent = \"a\"\n").contains("found a circle of parents"));
+        let cycle = "[[account]]\nname = \"a\"\nparent = \"b\"\n[[account]]\nname = \"b\"\nparent = \"a\"\n";
+        assert!(error(cycle).contains("found a cycle of parents"), "{}", error(cycle));
+        assert!(error("[[account]]\nname = \"a\"\nparent = \"a\"\n").contains("found a cycle of parents"));
     }
 
     /// How many others there are and their shares, in the places of a workload of ann and bob in the account c.

@@ -14,7 +14,8 @@ pub(crate) struct AuditArgs {
     /// Allocation to check: users with name and tasks, or the JSON that allocate prints
     #[arg(required_unless_present_any = ["search_lies", "history"], conflicts_with = "search_lies")]
     pub(crate) allocation: Option<PathBuf>,
-    /// Properties to check [default: all]
+    /// Properties to check: feasible, pareto, sharing_incentive, envy_free, no_justified_complaint, and of an allocation
+    /// bottleneck_max_fair, baa_local_rules [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…", conflicts_with = "search_lies")]
     pub(crate) property: Vec<String>,
     /// Largest difference at which two shares, as parts of the capacity, count as equal; 0 computes exactly

@@ -11,7 +11,7 @@ use crate::SimulationError;
 /// Which of a user's jobs the policy is shown until the turn of the first that could start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// That job: those before it change nothing, as the key is of the user.
+    /// The candidate alone: the key depends on the user, so the jobs before it change nothing.
     Candidate,
     /// Each job up to it, one after the other.
     EachJob,

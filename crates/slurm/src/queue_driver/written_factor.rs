@@ -23,7 +23,7 @@ pub struct WrittenFactor {
 /// older ones are not.
 const MOST_VALUES: usize = 64;
 
-/// Whose a site factor is.
+/// The owner of a site factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// Nobody's: it is the one from before the first write.

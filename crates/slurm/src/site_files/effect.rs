@@ -135,9 +135,9 @@ const TRES: [&str; 3] = ["cpu", "mem", "gres/gpu"];
 /// The files whose texts were read, for places.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextFiles<'a> {
-    /// That of the qualities of service.
+    /// The file of the qualities of service.
     pub qos: Option<&'a Path>,
-    /// That of the associations.
+    /// The file of the associations.
     pub associations: Option<&'a Path>,
 }
 

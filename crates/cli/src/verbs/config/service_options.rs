@@ -170,7 +170,7 @@ fn sentence(error: &clap::Error) -> String {
     parts.join("; ").trim_start_matches("error: ").to_owned()
 }
 
-/// Returns the variables of a file, and its lines that are none.
+/// Returns the variables of a file, and its malformed lines.
 fn assignments(text: &str) -> Vec<Assignment> {
     let mut rest = text.char_indices().peekable();
     let mut found = Vec::new();

@@ -425,7 +425,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// On how many nodes a job is, as far as it counts.
+/// The number of a job's nodes, at most 65,535, as Slurm counts it.
 fn nodes_of(job: &Running) -> usize {
     job.held.iter().count().min(0xffff)
 }
