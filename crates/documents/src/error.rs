@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use evenhand_model::files::is_error_of_input;
+use evenhand_model::files::{is_error_of_input, remedy_for_reading};
 use evenhand_model::printable::{is_control, printable};
 use thiserror::Error;
 
@@ -13,7 +13,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum DocumentError {
     /// The file cannot be read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {source}{}", remedy_for_reading(source))]
     Read {
         /// The name of the file.
         path: String,

@@ -212,6 +212,28 @@ fn nice_values_are_columns_of_names_since_format_7() {
     is_a_column_of_names_since(Detail::Nice, "-5", 7);
 }
 
+/// Other programs keep no metadata: pandas, polars and DuckDB drop it. A file of format 1 has the version of the program.
+#[test]
+fn a_file_without_metadata_has_the_columns_of_the_latest_format() {
+    let schema = "message m { required int64 submit_ns; required int64 duration_ns; required binary user (STRING);
+        required int64 eligible_ns; required int64 nice; required int64 cpu; required int64 cpu_requested; }";
+    let read = |metadata: Option<Vec<KeyValue>>| {
+        let (_folder, path) = foreign_with(schema, metadata, |g| {
+            int64(g, &[5], None);
+            int64(g, &[7], None);
+            text(g, &["a"], None);
+            (1..=4).for_each(|n| int64(g, &[n], None));
+        });
+        store::read(&path)
+    };
+    let names = |w: &Workload| w.resources().iter().map(|r| r.name.clone()).collect::<Vec<_>>();
+    let version = vec![KeyValue::new("evenhand.version".to_string(), "0.1.0".to_string())];
+    assert_eq!(names(&read(Some(version)).unwrap()), ["eligible_ns", "nice", "cpu", "cpu_requested"]);
+    // A number where a detail holds texts is refused with its column, not taken for a resource.
+    let error = read(None).unwrap_err().to_string();
+    assert!(error.contains("column \"nice\""), "{error}");
+}
+
 /// In files before format 4, and where there is no resource of the name before, `_requested` is part of a resource's name.
 #[test]
 fn requested_amounts_are_columns_beside_those_of_their_resources() {

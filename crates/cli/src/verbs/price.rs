@@ -262,6 +262,14 @@ impl<'a> Pricing<'a> {
         each.try_fold(Rational::ZERO, |sum, x| Some(sum + x?))
     }
 
+    /// Returns what all chunks request together, by resource.
+    fn together(&self) -> Vec<Rational> {
+        let resources = self.chunks.first().map_or(0, |(_, row)| row.len());
+        let of_all =
+            |r: usize| self.chunks.iter().fold(Rational::ZERO, |sum, (n, row)| sum + &row[r] * Rational::from(*n));
+        (0..resources).map(of_all).collect()
+    }
+
     /// Returns the reasons why no machine or the queue accepts the job.
     fn refused(&self) -> Vec<String> {
         let mut refused = Vec::new();
@@ -366,7 +374,7 @@ impl<'a> Pricing<'a> {
             combine: args.combine.name(),
             chunks: self.chunks.iter().map(|chunk| self.chunk(chunk)).collect(),
             rules: self.rules(),
-            maui_processors: self.total(|row| Some(self.prices.of_totals(row).processors)).as_ref().map_or(0.0, to_f64),
+            maui_processors: to_f64(&self.prices.of_totals(&self.together()).processors),
             processors: processors.as_ref().map(to_f64),
             penalty,
             refused: self.refused(),

@@ -234,7 +234,7 @@ fn an_invalid_command_line_is_rejected() {
     );
     assert_rejects(&["--sharing-incentive=maybe"], &["maybe"]);
     folder.assert_rejects(&["allocate"], 2, &["PROBLEM"]);
-    folder.assert_rejects(&["allocate", "none.toml"], 2, &["none.toml: No such file"]);
+    folder.assert_rejects(&["allocate", "none.toml"], 2, &["none.toml: No such file", "check the path"]);
     folder.assert_rejects(&["allocate", "."], 2, &["directory"]);
     for flag in ["--sharing-incentive", "--sharing-incentive=false"] {
         folder.run(&["allocate", "p.toml", flag]).assert_succeeds();

@@ -27,6 +27,17 @@ fn the_price_is_the_sum_of_the_chunks_lowest_prices() {
     );
 }
 
+/// Eq. 1 of Klusáček and Rudová is the largest part of all machines that the whole job takes, not one chunk after another.
+#[test]
+fn one_machine_of_all_prices_the_whole_job() {
+    let cluster = "[[machines]]\nname = \"a\"\ncount = 2\ncpu = 10\nmem = \"10Gi\"\n";
+    let folder = TestFolder::with("two.toml", cluster);
+    for job in ["1:cpu=4:mem=0Gi+1:cpu=1:mem=8Gi", "cpu=5:mem=8Gi"] {
+        let run = folder.run(&["price", "--cluster", "two.toml", "--format", "json", job]);
+        assert_eq!(run.assert_succeeds().json()["maui_processors"], 8.0, "{job}");
+    }
+}
+
 #[test]
 fn the_charge_is_multiplied_by_the_queues_price_and_the_machines_speed() {
     let record = price(&["cpu=4", "--queue", "long", "--walltime", "100s", "--property", "cuda"]);

@@ -32,3 +32,18 @@ pub fn is_error_of_input(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory, NotFound};
     matches!(error.kind(), NotFound | IsADirectory | NotADirectory | InvalidInput)
 }
+
+/// Returns what to do about an error in reading a file, to append to its text; empty if there is no general remedy.
+///
+/// ```
+/// let error = std::fs::read("none.toml").unwrap_err();
+/// assert_eq!(evenhand_model::files::remedy_for_reading(&error), "; check the path");
+/// ```
+pub fn remedy_for_reading(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "; check the path",
+        io::ErrorKind::IsADirectory => "; name a file, not a folder",
+        io::ErrorKind::PermissionDenied => "; make it readable for this user",
+        _ => "",
+    }
+}

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use evenhand_model::WorkloadError;
-use evenhand_model::files::is_error_of_input;
+use evenhand_model::files::{is_error_of_input, remedy_for_reading};
 use evenhand_model::memory::{MemoryLimit, format_size};
 use evenhand_model::printable::{is_control, printable};
 use thiserror::Error;
@@ -17,7 +17,7 @@ use super::{Format, ImportSummary};
 #[derive(Debug, Error)]
 pub enum ImportError {
     /// A file cannot be opened or read.
-    #[error("{file}: {source}{}", io_remedy(source))]
+    #[error("{file}: {source}{}", remedy_for_reading(source))]
     Io {
         /// The file or folder.
         file: String,
@@ -253,14 +253,6 @@ fn nothing_left_remedy(summary: &ImportSummary) -> &'static str {
         }
         Format::Google2011 | Format::Google2019 => "Import a longer part of it, which has whole attempts of tasks",
         _ => "Export jobs that have ended, with the fields that the dropped rows lack",
-    }
-}
-
-fn io_remedy(source: &io::Error) -> &'static str {
-    match source.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "; check the path",
-        io::ErrorKind::PermissionDenied => "; make it readable for this user",
-        _ => "",
     }
 }
 

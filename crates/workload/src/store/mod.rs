@@ -106,7 +106,8 @@ const FORMAT: u32 = 7;
 #[cfg(feature = "formats")]
 mod key {
     pub(super) const VERSION: &str = "evenhand.version";
-    /// The version of the format. Without the key it is 1, whose files have no column of nodes; those of format 2 have no
+    /// The version of the format. Without the key it is 1 if the file has [`VERSION`], else the latest. Files of
+    /// format 1 have no column of nodes; those of format 2 have no
     /// eligible times and no details, those of format 3 no requested amounts, those of format 4
     /// no licences, and those of format 5 no arrays.
     pub(super) const FORMAT: &str = "evenhand.format";

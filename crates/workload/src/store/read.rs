@@ -93,10 +93,8 @@ fn stored<T: serde::de::DeserializeOwned + Default>(
     metadata: &ParquetMetaData,
     key: &'static str,
 ) -> Result<T, StoreError> {
-    let entries = metadata.file_metadata().key_value_metadata();
-    let text = entries.into_iter().flatten().find(|e| e.key == key).and_then(|e| e.value.as_deref());
     let bad = |e: serde_json::Error| StoreError::Metadata { path: path.into(), key, reason: e.to_string() };
-    text.map_or(Ok(T::default()), |t| serde_json::from_str(t).map_err(bad))
+    entry(metadata, key).map_or(Ok(T::default()), |t| serde_json::from_str(t).map_err(bad))
 }
 
 /// The columns of a file by their meaning.
@@ -113,11 +111,24 @@ struct Layout<'a> {
     requested: Vec<Option<usize>>,
 }
 
+/// The value of a key of a file's metadata.
+fn entry<'m>(metadata: &'m ParquetMetaData, key: &str) -> Option<&'m str> {
+    let entries = metadata.file_metadata().key_value_metadata();
+    entries.into_iter().flatten().find(|e| e.key == key).and_then(|e| e.value.as_deref())
+}
+
+/// The format of a file. In one of format 1 the program that wrote it names itself alone. In one without either another program,
+/// which keeps no metadata, wrote columns that have the names of today.
+fn format_of(path: &Path, metadata: &ParquetMetaData) -> Result<u32, StoreError> {
+    let without = if entry(metadata, key::VERSION).is_some() { 1 } else { FORMAT };
+    Ok(stored::<Option<u32>>(path, metadata, key::FORMAT)?.unwrap_or(without))
+}
+
 impl<'a> Layout<'a> {
     fn of(path: &'a Path, bytes: u64, metadata: &'a ParquetMetaData) -> Result<Layout<'a>, StoreError> {
         let columns = metadata.file_metadata().schema_descr().columns();
         let names: Vec<String> = columns.iter().map(|c| c.path().string()).collect();
-        let format = stored::<Option<u32>>(path, metadata, key::FORMAT)?.unwrap_or(1);
+        let format = format_of(path, metadata)?;
         let mut seen = HashSet::new();
         if let Some(twice) = names.iter().find(|n| !seen.insert(n.as_str())) {
             return Err(StoreError::Name { path: path.into(), name: twice.clone() });

@@ -230,8 +230,9 @@ fn public_traces_are_recognised_by_their_columns() {
         3\tu2\tatlas\thtc\tCANCELLED by 1000\t100\t110\t120\t10\tUNLIMITED\t1\t0\n";
     let pai = "j1,worker,2,Terminated,100,200,600,29.3,50,T4\n";
     for (text, format, first, dropped_rows) in [
-        (helios, Format::Helios, "1585699200 1585699260 60 - u1 vcA 60 cpu=64 gpu=8", 0),
-        (acme, Format::Acme, "1677600000 1677600060 60 - u1 Pretrain 60 cpu=64 gpu=8", 0),
+        // Their column `queue` is a time.
+        (helios, Format::Helios, "1585699200 1585699260 60 - u1 vcA - cpu=64 gpu=8", 0),
+        (acme, Format::Acme, "1677600000 1677600060 60 - u1 Pretrain - cpu=64 gpu=8", 0),
         (azure, Format::AzurePacking, "43200 43200 86400 - 7 - 0 cpu=0.125 mem=0.25 ssd=0 nic=0", 1),
         (philly, Format::Philly, "10 20 70 - u v - gpu=2", 1),
         (supercloud, Format::Supercloud, "100 110 60 3600 1001 default xeon cpu=4 mem=8388608000 gpu=2", 1),

@@ -57,14 +57,15 @@ const PRESETS: [Preset; 11] = [
         "submit=starttime*86400,start=starttime*86400,end=endtime*86400,user=tenantId,queue=priority?,cpu=core,mem=memory,\
          ssd=ssd?,nic=nic?",
     ),
+    // The column `queue` of this one and the next is the time that a job waited, in seconds.
     slurm_table(
         Format::Helios,
-        "submit=submit_time,start=start_time,end=end_time,user=user,account=vc,queue=queue?,outcome=state?,nodes=node_num?,\
+        "submit=submit_time,start=start_time,end=end_time,user=user,account=vc,outcome=state?,nodes=node_num?,\
          cpu=cpu_num,gpu=gpu_num",
     ),
     slurm_table(
         Format::Acme,
-        "submit=submit_time,start=start_time,end=end_time,user=user,account=type?,queue=queue?,outcome=state?,nodes=node_num?,\
+        "submit=submit_time,start=start_time,end=end_time,user=user,account=type?,outcome=state?,nodes=node_num?,\
          cpu=cpu_num,gpu=gpu_num",
     ),
     table(
