@@ -74,7 +74,7 @@ pub(crate) struct WhenArgs {
     #[arg(long, value_name = "NUMBER", requires = "shape", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) capacity: Option<u32>,
     /// First submission: seconds of the log, a date or time in UTC (2026-01-31, 2026-01-31T12:00), or a time before the
-    /// last submission (30d) [default: 28 days before --to]
+    /// last submission (30d) [default: 28 days before the end]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "calibrate")]
     pub(crate) from: Option<String>,
     /// End of the period, in the same forms [default: after the last submission]
