@@ -176,7 +176,7 @@ pub fn serve(
             let _ = first.send(Some(error));
             return;
         }
-        of_reader.read_agent(&mut readers);
+        of_reader.read_agent(&mut readers, clock());
         let _ = first.send(None);
         of_reader.keep_reading(&mut readers, interval, clock, &stop_reading);
     });

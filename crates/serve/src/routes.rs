@@ -420,8 +420,18 @@ async fn api_week(State(site): Shared, Extension(visitor): Extension<Visitor>) -
 struct NodesPage {
     fresh: usize,
     resources: Vec<String>,
+    /// Whether the last question to the agent failed, or its last answer is older than it should be.
+    silent: bool,
+    agent: NodesRecord,
+}
+
+/// What the agent reports, with the age of its answer.
+#[derive(Serialize)]
+struct NodesRecord {
+    #[serde(flatten)]
+    record: AgentRecord,
+    age_s: f64,
     failure: Option<String>,
-    agent: AgentRecord,
 }
 
 /// What the agent reports, as far as the visitor sees it.
@@ -432,9 +442,12 @@ fn agent(site: &Site, view: &View<'_>) -> Result<NodesPage, NoAnswer> {
         let why = answer.failure.unwrap_or_else(|| "it was not asked yet".to_string());
         return Err(NoAnswer::NotYet(format!("The agent has not answered yet: {why}")));
     };
-    let agent = record.seen_by(|user| view.sight.sees_usage(user, ""));
-    let fresh = agent.nodes.iter().filter(|node| node.fresh).count();
-    Ok(NodesPage { fresh, resources: agent.resources(), failure: answer.failure, agent })
+    let age_s = answer.answered_at.map_or(0.0, |at| (site.clock)().since(at).secs_f64());
+    let silent = answer.failure.is_some() || is_stale(age_s, site.interval);
+    let record = record.seen_by(|user| view.sight.sees_usage(user, "")).aged(age_s, silent);
+    let fresh = record.nodes.iter().filter(|node| node.fresh).count();
+    let resources = record.resources();
+    Ok(NodesPage { fresh, resources, silent, agent: NodesRecord { record, age_s, failure: answer.failure } })
 }
 
 async fn nodes(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Response {

@@ -3,7 +3,7 @@
 #[cfg(feature = "agent")]
 mod ask_agent;
 mod prometheus_metrics;
-mod reported_site;
+mod reported_silence;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use evenhand_serve::{
 };
 use evenhand_slurm::{Call, CommandError, Commands, LocalCommands};
 
-use self::reported_site::ReportedSite;
+use self::reported_silence::ReportedSite;
 use crate::arguments::{Common, Format, ServeArgs};
 use crate::failure::Failure;
 use crate::inputs::times;
@@ -103,7 +103,10 @@ pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Resul
     let commands = ReportedCommands { commands, progress: progress.clone() };
     let site = Box::new(ReportedSite::new(SlurmSite::new(Box::new(commands), history), console.clone()));
     #[cfg(feature = "agent")]
-    let agent = args.agent.clone().map(|socket| Box::new(ask_agent::LocalAgent { socket }) as Box<dyn AgentReader>);
+    let agent = args
+        .agent
+        .clone()
+        .map(|socket| -> Box<dyn AgentReader> { Box::new(ask_agent::LocalAgent::new(socket, console.clone())) });
     #[cfg(not(feature = "agent"))]
     let agent: Option<Box<dyn AgentReader>> = None;
     let readers = Readers { site, agent };

@@ -1,6 +1,8 @@
 //! A server with a recorded site behind it, asked over sockets as browsers and programs do.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod agent;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -12,11 +14,10 @@ use std::time::Duration;
 use evenhand_model::{Span, Time};
 use evenhand_serve::identity::{TrustedProxy, UserHeader};
 use evenhand_serve::visibility::{Extent, VisibilityPolicy};
-use evenhand_serve::{
-    AgentNode, AgentReader, AgentRecord, AgentUser, Listen, Options, Progress, Readers, ServeError, SlurmSite, Stop,
-    StudyFiles, serve,
-};
+use evenhand_serve::{Listen, Options, Progress, Readers, ServeError, SlurmSite, Stop, StudyFiles, serve};
 use evenhand_slurm::{Call, CommandError, Commands, RecordedOutput};
+
+use self::agent::Agent;
 
 const QUEUE: &str = "JOBID|USER|ACCOUNT|STATE|REASON|PARTITION|PRIORITY|SUBMIT_TIME|START_TIME|TIME_LIMIT|CPUS|TRES_ALLOC|DEPENDENCY|ARRAY_JOB_ID|ARRAY_TASK_ID\n\
     1|ann|art|RUNNING|None|main|9|99000|99500|20:00|6|cpu=6|(null)|1|N/A\n\
@@ -47,35 +48,6 @@ impl Commands for Counted {
     }
 }
 
-/// An agent that answers once.
-#[derive(Default)]
-struct Agent(bool);
-
-impl AgentReader for Agent {
-    fn read(&mut self) -> Result<AgentRecord, String> {
-        if std::mem::replace(&mut self.0, true) {
-            return Err("agent.sock: no agent answers at this socket".into());
-        }
-        let user = |name: &str, heaviness: f64, share: f64| AgentUser {
-            name: name.into(),
-            workloads: 2,
-            heaviness,
-            shares: [("cpu".to_string(), share)].into(),
-            entitlements: [("cpu".to_string(), 0.5)].into(),
-        };
-        let node = |name: &str, fresh: bool| AgentNode { name: name.into(), age_s: 3.0, state: "recent".into(), fresh };
-        Ok(AgentRecord {
-            node: "n1".into(),
-            at_s: 99_990.0,
-            applied: true,
-            interval_s: 10.0,
-            nodes: vec![node("n1", true), node("<n2>", false)],
-            users: vec![user("bob", 0.4, 0.7), user("ann", -0.4, 0.1)],
-            hidden: false,
-        })
-    }
-}
-
 fn clock() -> Time {
     Time::from_secs(100_000)
 }
@@ -90,6 +62,10 @@ struct Serving {
 
 impl Serving {
     fn start(private_data: &str, change: impl FnOnce(&mut Options)) -> Serving {
+        Serving::start_by(clock, private_data, change)
+    }
+
+    fn start_by(clock: fn() -> Time, private_data: &str, change: impl FnOnce(&mut Options)) -> Serving {
         let mut sacct = "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES|NodeList\n".to_string();
         for n in 0..50 {
             let at = 40_000 + 1000 * n;
@@ -428,42 +404,6 @@ fn a_stored_study_is_for_those_who_see_all() {
     let (status, head, body) = site.get_as("slurm", "/study/index.html");
     assert!(status == 200 && body == "<p>ann gains</p>" && head.contains("sandbox"), "{head}");
     assert_eq!(site.get_as("slurm", "/study/..%2f..%2fetc%2fpasswd").0, 404);
-}
-
-#[test]
-fn the_agents_nodes_and_users_are_shown_as_far_as_the_site_allows() {
-    let site = Serving::start("none", |_| ());
-    let (status, _, page) = site.get_as("ann", "/nodes");
-    assert_eq!(status, 200, "{page}");
-    for text in ["1 of 2", "&lt;n2&gt;", "70.0&#x20;%", "0.40", "users/bob"] {
-        assert!(page.contains(text) || page.contains(&text.replace("&#x20;", " ")), "no {text} in {page}");
-    }
-    assert!(site.get_as("ann", "/").2.contains("href=\"nodes\""), "the list of pages leads there");
-    let (status, _, record) = site.get_as("ann", "/api/v1/nodes");
-    assert!(status == 200 && record.contains("\"heaviness\": 0.4") && record.contains("\"hidden\": false"), "{record}");
-
-    // Others' usage is hidden, and so are all nodes where the site hides them.
-    let site = Serving::start("usage", |_| ());
-    let (_, _, record) = site.get_as("ann", "/api/v1/nodes");
-    assert!(
-        record.contains("\"ann\"") && !record.contains("\"bob\"") && record.contains("\"hidden\": true"),
-        "{record}"
-    );
-    let site = Serving::start("nodes", |_| ());
-    assert_eq!(site.get_as("ann", "/nodes").0, 404);
-    assert!(!site.get_as("ann", "/").2.contains("href=\"nodes\""));
-}
-
-#[test]
-fn the_agents_last_record_stays_when_it_does_not_answer() {
-    let site = Serving::start("none", |options| options.interval = Duration::from_millis(20));
-    let failed = || site.get_as("ann", "/nodes").2.contains("no agent answers at this socket");
-    let stays = (0..500).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        failed()
-    });
-    assert!(stays, "the failure is shown");
-    assert!(site.get_as("ann", "/nodes").2.contains("&lt;n2&gt;"), "beside the last record");
 }
 
 #[test]
