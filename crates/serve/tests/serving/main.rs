@@ -406,16 +406,30 @@ fn a_stored_study_is_for_those_who_see_all() {
     assert_eq!(site.get_as("slurm", "/study/..%2f..%2fetc%2fpasswd").0, 404);
 }
 
-#[test]
-fn an_open_address_without_identity_is_refused() {
+/// Returns why a server with these options does not start.
+fn refusal(listen: Listen, proxy: Option<&str>) -> String {
     let site = Box::new(SlurmSite::new(Box::new(RecordedOutput::default()), Span::ZERO));
     let readers = Readers { site, agent: None };
-    let options = options(Listen::Tcp("0.0.0.0:0".parse().unwrap()));
+    let header = |proxy| UserHeader::new("X-User", TrustedProxy::parse(proxy).unwrap()).unwrap();
+    let options = Options { user_header: proxy.map(header), ..options(listen) };
     let error =
         serve(options, Arc::default(), readers, clock, &Stop::default(), |_| (), (&Progress::default(), &|| ()))
             .unwrap_err();
     assert!(!error.is_environment());
-    assert!(error.to_string().starts_with("--listen: 0.0.0.0 is open to other machines"), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn options_with_which_no_visitor_would_be_known_are_refused() {
+    let address = |text: &str| Listen::Tcp(text.parse().unwrap());
+    let error = refusal(address("0.0.0.0:0"), None);
+    assert!(error.starts_with("--listen: 0.0.0.0 is open to other machines"), "{error}");
+    for listen in ["0.0.0.0:0", "127.0.0.1:0"] {
+        let error = refusal(address(listen), Some("user:root"));
+        assert!(error.starts_with("--trusted-proxy: found user:NAME") && error.contains("--socket PATH"), "{error}");
+    }
+    let error = refusal(Listen::Unix("/nonexistent/socket".into()), Some("127.0.0.1"));
+    assert!(error.contains("found the address 127.0.0.1") && error.contains("user:www-data"), "{error}");
 }
 
 #[test]

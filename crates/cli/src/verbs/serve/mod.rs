@@ -13,7 +13,7 @@ use evenhand_serve::identity::{TrustedProxy, UserHeader};
 use evenhand_serve::visibility::VisibilityPolicy;
 use evenhand_serve::{
     AgentReader, COMMAND_LIMIT, Latest, Listen, Options, Progress, Readers, SlurmSite, Stop, StudyError, StudyFiles,
-    longest_silence,
+    check_identity, longest_silence,
 };
 use evenhand_slurm::{Call, CommandError, Commands, LocalCommands};
 
@@ -42,6 +42,7 @@ impl Commands for ReportedCommands {
 
 /// What the options state, with the file of the policy and the list of the study's files.
 pub(super) struct ServeSettings {
+    listen: Listen,
     interval: Span,
     history: Span,
     user_header: Option<UserHeader>,
@@ -71,6 +72,8 @@ impl ServeSettings {
             // clap demands both or none.
             _ => None,
         };
+        let listen = args.socket.clone().map_or(Listen::Tcp(args.listen), Listen::Unix);
+        check_identity(&listen, user_header.as_ref()).map_err(Failure::input)?;
         let policy = match &args.policy_file {
             Some(path) => VisibilityPolicy::read(path).map_err(Failure::document)?,
             None => VisibilityPolicy::default(),
@@ -80,14 +83,14 @@ impl ServeSettings {
                 matches!(&error, StudyError::Read { source, .. } if source.kind() != std::io::ErrorKind::NotFound);
             Failure::new(error, environment)
         })?;
-        Ok(ServeSettings { interval, history, user_header, policy, study })
+        Ok(ServeSettings { listen, interval, history, user_header, policy, study })
     }
 }
 
 pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Result<(), Failure> {
-    let ServeSettings { interval, history, user_header, policy, study } = ServeSettings::read(args, common)?;
+    let ServeSettings { listen, interval, history, user_header, policy, study } = ServeSettings::read(args, common)?;
     let options = Options {
-        listen: args.socket.clone().map_or(Listen::Tcp(args.listen), Listen::Unix),
+        listen,
         user_header,
         interval: Duration::from_nanos(interval.nanos()),
         policy,
