@@ -17,6 +17,7 @@
 
 mod agent_nodes;
 mod answers;
+mod connection_shares;
 mod forecast_checks;
 mod guard;
 pub mod identity;
@@ -169,6 +170,7 @@ pub fn serve(
     (progress, works): (&Progress, &dyn Fn()),
 ) -> Result<(), ServeError> {
     check_identity(&options.listen, options.user_header.as_ref())?;
+    let proxy = options.user_header.as_ref().map(UserHeader::proxy);
     let start = |error: &dyn std::fmt::Display| ServeError::Start(error.to_string());
     let site = Site {
         latest: Arc::clone(&latest),
@@ -185,7 +187,7 @@ pub fn serve(
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
     let runtime = runtime.map_err(|e| start(&e))?;
     // First the socket, so that an address in use is reported at once.
-    let server = runtime.block_on(Server::bind(&options.listen, routes::router(site)))?;
+    let server = runtime.block_on(Server::bind(&options.listen, routes::router(site), proxy))?;
     let place = server.place();
     let (first, first_read) = oneshot::channel();
     let (reading, stop_reading) = channel();

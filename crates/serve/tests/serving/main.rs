@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod agent;
+mod open_connections;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
