@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use evenhand_model::Time;
 use serde::Serialize;
 
 /// What one agent knows of all nodes. Times are seconds.
@@ -65,11 +66,29 @@ pub trait AgentReader: Send {
 pub struct AgentAnswer {
     /// The last record; none until the first answer.
     pub record: Option<AgentRecord>,
+    /// When it was received, by the clock of the one who asks.
+    pub answered_at: Option<Time>,
     /// Why the last attempt failed.
     pub failure: Option<String>,
 }
 
+/// The state of a node that was fresh when the agent, which is silent since, answered last.
+const NOT_KNOWN: &str = "not known: the agent has not answered since";
+
 impl AgentRecord {
+    /// Returns the record as it is to be read `age_s` after the agent's answer: the records of all nodes are older by this time. While
+    /// the agent is silent it is not known of any node whether its record counts in full.
+    pub(crate) fn aged(mut self, age_s: f64, is_silent: bool) -> AgentRecord {
+        for node in &mut self.nodes {
+            node.age_s += age_s;
+            if is_silent && node.fresh {
+                node.fresh = false;
+                NOT_KNOWN.clone_into(&mut node.state);
+            }
+        }
+        self
+    }
+
     /// Returns the record without users that `sees` does not hold for.
     pub(crate) fn seen_by(mut self, sees: impl Fn(&str) -> bool) -> AgentRecord {
         let all = self.users.len();

@@ -10,6 +10,7 @@ use evenhand_slurm::{Job, JobState, NotWaiting, Queue, WaitingJob, WhyRecord, ex
 use serde::Serialize;
 
 use crate::latest::Forecasts;
+use crate::queries::check_state;
 use crate::snapshot::{NodeCounts, Snapshot, WEEK, cpus_of, waiting_by_reason};
 use crate::visibility::{Extent, Sight};
 
@@ -222,6 +223,7 @@ impl View<'_> {
     }
 
     pub(crate) fn queue(&self, filter: &QueueFilter) -> Result<QueueRecord, NoAnswer> {
+        check_state(filter.state.as_deref(), self.jobs().map(|job| job.state.name()))?;
         let is = |wanted: &Option<String>, found: Option<&str>| wanted.is_none() || wanted.as_deref() == found;
         let mut found: Vec<&Job> = self
             .jobs()

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use crate::connection_shares::Full;
 use crate::identity::Peer;
 use crate::routes::{Shared, Site};
 use crate::visibility::Viewer;
@@ -44,12 +45,13 @@ pub(crate) struct Visitor {
 pub(crate) async fn guard(
     State(site): Shared,
     Extension(peer): Extension<Peer>,
+    Extension(full): Extension<Option<Full>>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let format = format_of(&request);
     let root = root_of(request.uri().path());
-    let response = match admit(&site, &peer, &request) {
+    let response = match admit(&site, &peer, full, &request) {
         Err(refusal) => refusal.response(&site, format, root),
         Ok(viewer) => {
             request.extensions_mut().insert(Visitor { viewer, root: root.clone() });
@@ -90,7 +92,7 @@ impl Refusal {
 }
 
 /// Returns who visits, if the request may be answered.
-fn admit(site: &Site, peer: &Peer, request: &Request) -> Result<Viewer, Refusal> {
+fn admit(site: &Site, peer: &Peer, full: Option<Full>, request: &Request) -> Result<Viewer, Refusal> {
     let named = peer.viewer(request.headers(), site.user_header.as_ref());
     let client = match &named {
         Ok(Viewer::User(name)) => Client::User(name.clone()),
@@ -98,6 +100,16 @@ fn admit(site: &Site, peer: &Peer, request: &Request) -> Result<Viewer, Refusal>
     };
     // A monitor that shares its address with visitors would otherwise take their many requests for a server that is down.
     let is_limited = request.uri().path() != HEALTH;
+    if let Some(full) = full.filter(|_| is_limited) {
+        let (status, message) = match full {
+            Full::OfVisitor => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many open connections of one visitor; close some, or ask again later",
+            ),
+            Full::All => (StatusCode::SERVICE_UNAVAILABLE, "too many open connections; ask again later"),
+        };
+        return Err(Refusal { retry_after: Some(Duration::ZERO), ..Refusal::new(status, message) });
+    }
     if let Err(wait) = if is_limited { site.limit.request(client, Instant::now()) } else { Ok(()) } {
         let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too many requests; ask again later");
         return Err(Refusal { retry_after: Some(wait), ..refusal });

@@ -87,6 +87,11 @@ impl UserHeader {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| IdentityError::Header(name.to_string()))?;
         Ok(UserHeader { name, from })
     }
+
+    /// Returns whose header is believed.
+    pub fn proxy(&self) -> TrustedProxy {
+        self.from
+    }
 }
 
 impl Peer {

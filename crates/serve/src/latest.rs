@@ -100,13 +100,15 @@ impl Latest {
     }
 
     /// Asks the agent once, if one is asked at all; if it does not answer, its last record stays.
-    pub fn read_agent(&self, readers: &mut Readers) {
+    pub fn read_agent(&self, readers: &mut Readers, now: Time) {
         let Some(agent) = &mut readers.agent else { return };
         let read = agent.read();
         let mut latest = self.agent.write().unwrap_or_else(PoisonError::into_inner);
         let answer = latest.get_or_insert_default();
         match read {
-            Ok(record) => *answer = AgentAnswer { record: Some(record), failure: None },
+            Ok(record) => {
+                *answer = AgentAnswer { record: Some(record), answered_at: Some(now), failure: None };
+            }
             Err(failure) => answer.failure = Some(failure),
         }
     }
@@ -123,7 +125,7 @@ impl Latest {
         while stop.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
             // The failure is kept in the answer, where visitors see it.
             let _ = self.read(readers.site.as_mut(), clock());
-            self.read_agent(readers);
+            self.read_agent(readers, clock());
         }
     }
 

@@ -17,13 +17,15 @@
 
 mod agent_nodes;
 mod answers;
+mod connection_shares;
 mod forecast_checks;
 mod guard;
 pub mod identity;
 mod latest;
+mod nodes_page;
 mod pages;
 mod progress;
-mod queue_query;
+mod queries;
 mod rate_limit;
 mod routes;
 mod server;
@@ -32,7 +34,7 @@ mod study_files;
 pub mod visibility;
 
 use std::future::pending;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -52,7 +54,7 @@ pub use server::{END_TIME as EXIT_LIMIT, Listen, ListenError, Stop};
 pub use snapshot::{NodeCounts, SiteReader, SlowPart, SlurmSite, Snapshot, waiting_by_reason};
 pub use study_files::{StudyError, StudyFiles};
 
-use crate::identity::UserHeader;
+use crate::identity::{TrustedProxy, UserHeader};
 use crate::pages::Pages;
 use crate::rate_limit::RateLimit;
 use crate::routes::Site;
@@ -105,6 +107,18 @@ pub enum ServeError {
          127.0.0.1:8080, or --user-header and --trusted-proxy beside it"
     )]
     OpenWithoutIdentity(IpAddr),
+    /// A proxy that is known by its user, where visitors come by an address.
+    #[error(
+        "--trusted-proxy: found user:NAME, but the user of a proxy is known only at --socket, and the server listens at {0}: no visitor would \
+         be known; expected --socket PATH instead of --listen, or the address of the proxy, such as --trusted-proxy 127.0.0.1"
+    )]
+    UserWithoutSocket(SocketAddr),
+    /// A proxy that is known by its address, where visitors come by a socket, which has none.
+    #[error(
+        "--trusted-proxy: found the address {0}, but at --socket a proxy is known by its user: its header would not be believed; expected \
+         user:NAME with the user as whom the proxy runs, such as user:www-data, or --listen instead of --socket"
+    )]
+    AddressAtSocket(IpAddr),
     /// The server cannot listen.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -119,7 +133,23 @@ pub enum ServeError {
 impl ServeError {
     /// Returns whether the environment failed, and not the options.
     pub fn is_environment(&self) -> bool {
-        !matches!(self, ServeError::OpenWithoutIdentity(_))
+        use ServeError::*;
+        !matches!(self, OpenWithoutIdentity(_) | UserWithoutSocket(_) | AddressAtSocket(_))
+    }
+}
+
+/// Checks that visitors can be known where the server listens.
+///
+/// # Errors
+/// Returns an error if other machines could come and nobody would be known, or if the trusted proxy could not come at all.
+pub fn check_identity(listen: &Listen, header: Option<&UserHeader>) -> Result<(), ServeError> {
+    match (listen, header.map(UserHeader::proxy)) {
+        (Listen::Tcp(address), None) if !address.ip().is_loopback() => {
+            Err(ServeError::OpenWithoutIdentity(address.ip()))
+        }
+        (Listen::Tcp(address), Some(TrustedProxy::User(_))) => Err(ServeError::UserWithoutSocket(*address)),
+        (Listen::Unix(_), Some(TrustedProxy::Address(address))) => Err(ServeError::AddressAtSocket(address)),
+        _ => Ok(()),
     }
 }
 
@@ -139,12 +169,8 @@ pub fn serve(
     ready: impl FnOnce(&str),
     (progress, works): (&Progress, &dyn Fn()),
 ) -> Result<(), ServeError> {
-    if let Listen::Tcp(address) = &options.listen
-        && !address.ip().is_loopback()
-        && options.user_header.is_none()
-    {
-        return Err(ServeError::OpenWithoutIdentity(address.ip()));
-    }
+    check_identity(&options.listen, options.user_header.as_ref())?;
+    let proxy = options.user_header.as_ref().map(UserHeader::proxy);
     let start = |error: &dyn std::fmt::Display| ServeError::Start(error.to_string());
     let site = Site {
         latest: Arc::clone(&latest),
@@ -161,7 +187,7 @@ pub fn serve(
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
     let runtime = runtime.map_err(|e| start(&e))?;
     // First the socket, so that an address in use is reported at once.
-    let server = runtime.block_on(Server::bind(&options.listen, routes::router(site)))?;
+    let server = runtime.block_on(Server::bind(&options.listen, routes::router(site), proxy))?;
     let place = server.place();
     let (first, first_read) = oneshot::channel();
     let (reading, stop_reading) = channel();
@@ -176,7 +202,7 @@ pub fn serve(
             let _ = first.send(Some(error));
             return;
         }
-        of_reader.read_agent(&mut readers);
+        of_reader.read_agent(&mut readers, clock());
         let _ = first.send(None);
         of_reader.keep_reading(&mut readers, interval, clock, &stop_reading);
     });

@@ -17,13 +17,13 @@ use evenhand_model::Time;
 use evenhand_slurm::WhyRecord;
 use serde::Serialize;
 
-use crate::agent_nodes::AgentRecord;
 use crate::answers::{JobRecord, NoAnswer, QueueRecord, View};
 use crate::guard::{Client, Format, HEALTH, Visitor, format_of, guard};
 use crate::identity::UserHeader;
 use crate::latest::{Answer, Latest};
+use crate::nodes_page::{api_nodes, nodes};
 use crate::pages::{Frame, Pages, is_stale, url_part};
-use crate::queue_query::{QueueQueryResult, filter};
+use crate::queries::{QueryFields, filter, without_query};
 use crate::rate_limit::RateLimit;
 use crate::study_files::{LARGEST, StudyFiles};
 use crate::visibility::{Sight, Viewer, VisibilityPolicy};
@@ -45,6 +45,16 @@ pub(crate) type Shared = State<Arc<Site>>;
 /// Returns the service of all addresses.
 pub(crate) fn router(site: Site) -> Router {
     let site = Arc::new(site);
+    let without_fields = Router::new()
+        .route("/api/v1/status", get(api_status))
+        .route("/api/v1/jobs/{job}", get(api_job))
+        .route("/api/v1/jobs/{job}/why", get(api_why))
+        .route("/api/v1/jobs/{job}/when", get(api_when))
+        .route("/api/v1/users/{name}", get(api_user))
+        .route("/api/v1/accounts/{name}", get(api_account))
+        .route("/api/v1/week", get(api_week))
+        .route("/api/v1/nodes", get(api_nodes))
+        .route_layer(from_fn_with_state(Arc::clone(&site), without_query));
     Router::new()
         .route("/", get(overview))
         .route("/queue", get(queue))
@@ -57,15 +67,8 @@ pub(crate) fn router(site: Site) -> Router {
         .route("/style.css", get(style))
         .route("/study/{*file}", get(study))
         .route(HEALTH, get(healthz))
-        .route("/api/v1/status", get(api_status))
         .route("/api/v1/queue", get(api_queue))
-        .route("/api/v1/jobs/{job}", get(api_job))
-        .route("/api/v1/jobs/{job}/why", get(api_why))
-        .route("/api/v1/jobs/{job}/when", get(api_when))
-        .route("/api/v1/users/{name}", get(api_user))
-        .route("/api/v1/accounts/{name}", get(api_account))
-        .route("/api/v1/week", get(api_week))
-        .route("/api/v1/nodes", get(api_nodes))
+        .merge(without_fields)
         .fallback(nothing_here)
         .layer(from_fn_with_state(Arc::clone(&site), guard))
         .with_state(site)
@@ -115,11 +118,11 @@ impl NoAnswer {
 }
 
 /// A page: its template, its title and its place among the pages.
-struct PageOf<T> {
-    template: &'static str,
-    title: String,
-    here: &'static str,
-    answer: T,
+pub(crate) struct PageOf<T> {
+    pub(crate) template: &'static str,
+    pub(crate) title: String,
+    pub(crate) here: &'static str,
+    pub(crate) answer: T,
 }
 
 impl Site {
@@ -204,7 +207,7 @@ impl Site {
         }
     }
 
-    fn page<T: Serialize>(
+    pub(crate) fn page<T: Serialize>(
         &self,
         visitor: &Visitor,
         ask: impl FnOnce(&View<'_>) -> Result<PageOf<T>, NoAnswer>,
@@ -215,7 +218,11 @@ impl Site {
         })
     }
 
-    fn api<T: Serialize>(&self, visitor: &Visitor, ask: impl FnOnce(&View<'_>) -> Result<T, NoAnswer>) -> Response {
+    pub(crate) fn api<T: Serialize>(
+        &self,
+        visitor: &Visitor,
+        ask: impl FnOnce(&View<'_>) -> Result<T, NoAnswer>,
+    ) -> Response {
         self.with_view(visitor, Format::Json, ask, |answer, found| {
             let read_s = answer.snapshot.as_ref().map_or(0.0, |snapshot| snapshot.read_at.secs_f64());
             let age_s = self.age_s(answer).unwrap_or(0.0);
@@ -286,7 +293,7 @@ struct QueuePage {
     query: String,
 }
 
-async fn queue(State(site): Shared, Extension(visitor): Extension<Visitor>, query: QueueQueryResult) -> Response {
+async fn queue(State(site): Shared, Extension(visitor): Extension<Visitor>, query: QueryFields) -> Response {
     site.page(&visitor, |view| {
         let filter = filter(query)?;
         let queue = view.queue(&filter)?;
@@ -311,7 +318,7 @@ async fn queue(State(site): Shared, Extension(visitor): Extension<Visitor>, quer
     })
 }
 
-async fn api_queue(State(site): Shared, Extension(visitor): Extension<Visitor>, query: QueueQueryResult) -> Response {
+async fn api_queue(State(site): Shared, Extension(visitor): Extension<Visitor>, query: QueryFields) -> Response {
     site.api(&visitor, |view| view.queue(&filter(query)?))
 }
 
@@ -414,38 +421,6 @@ async fn week(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Re
 
 async fn api_week(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Response {
     site.api(&visitor, |view| Ok(view.week()))
-}
-
-#[derive(Serialize)]
-struct NodesPage {
-    fresh: usize,
-    resources: Vec<String>,
-    failure: Option<String>,
-    agent: AgentRecord,
-}
-
-/// What the agent reports, as far as the visitor sees it.
-fn agent(site: &Site, view: &View<'_>) -> Result<NodesPage, NoAnswer> {
-    let hidden_or_absent = || NoAnswer::NotFound("No agent is asked here, or the site hides its nodes.".to_string());
-    let answer = site.latest.agent().filter(|_| view.sight.nodes).ok_or_else(hidden_or_absent)?;
-    let Some(record) = answer.record else {
-        let why = answer.failure.unwrap_or_else(|| "it was not asked yet".to_string());
-        return Err(NoAnswer::NotYet(format!("The agent has not answered yet: {why}")));
-    };
-    let agent = record.seen_by(|user| view.sight.sees_usage(user, ""));
-    let fresh = agent.nodes.iter().filter(|node| node.fresh).count();
-    Ok(NodesPage { fresh, resources: agent.resources(), failure: answer.failure, agent })
-}
-
-async fn nodes(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Response {
-    site.page(&visitor, |view| {
-        let answer = agent(&site, view)?;
-        Ok(PageOf { template: "nodes.html", title: "Nodes of the agent".into(), here: "nodes", answer })
-    })
-}
-
-async fn api_nodes(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Response {
-    site.api(&visitor, |view| Ok(agent(&site, view)?.agent))
 }
 
 /// A file of the stored study, which names users: only for those who see all.

@@ -14,14 +14,18 @@ use hyper_util::service::TowerToHyperService;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::identity::{Peer, UserNames};
+use crate::connection_shares::{Connections, Full, Origin, Place};
+use crate::identity::{Peer, TrustedProxy, UserNames};
 
-/// The most connections at once; further ones wait in the system's queue.
-const CONNECTIONS: usize = 512;
+/// The most connections at once beyond those that have a place: each is answered once, so that a monitor learns that the server works and
+/// a visitor why there is no answer. Further ones are closed, or wait in the system's queue while all places are taken.
+const SPARE_CONNECTIONS: usize = 64;
+/// The time for the header of the request of such a connection.
+const SPARE_HEADER_TIME: Duration = Duration::from_secs(2);
 /// The time for the header of a request, and between two requests of a connection.
 const HEADER_TIME: Duration = Duration::from_secs(10);
 /// The largest header of a request, in bytes.
@@ -59,6 +63,15 @@ enum Listener {
 pub(crate) struct Server {
     listener: Listener,
     router: Router,
+    connections: Arc<Connections>,
+}
+
+/// The right of a connection to be answered.
+enum Slot {
+    /// In full.
+    Place { _place: Place },
+    /// Once, and with a refusal of all but the question of a monitor.
+    Spare { full: Full, _permit: OwnedSemaphorePermit },
 }
 
 /// Ends a server; may be used on any thread.
@@ -79,8 +92,12 @@ impl Stop {
 }
 
 impl Server {
-    /// Listens.
-    pub(crate) async fn bind(listen: &Listen, router: Router) -> Result<Server, ListenError> {
+    /// Listens. `proxy` brings many visitors.
+    pub(crate) async fn bind(
+        listen: &Listen,
+        router: Router,
+        proxy: Option<TrustedProxy>,
+    ) -> Result<Server, ListenError> {
         let listener = match listen {
             Listen::Tcp(address) => {
                 let failed = |source| ListenError { place: address.to_string(), source };
@@ -91,7 +108,7 @@ impl Server {
                 Listener::Unix(bind_socket(path).map_err(failed)?, path.clone())
             }
         };
-        Ok(Server { listener, router })
+        Ok(Server { listener, router, connections: Arc::new(Connections::new(proxy)) })
     }
 
     /// The place with the port that the system chose, as people open it.
@@ -107,35 +124,38 @@ impl Server {
     /// Answers until it is stopped.
     pub(crate) async fn run(self, stop: &Stop) {
         let mut stopped = stop.0.subscribe();
-        let slots = Arc::new(Semaphore::new(CONNECTIONS));
+        let spare = Arc::new(Semaphore::new(SPARE_CONNECTIONS));
         let names = Arc::new(UserNames::default());
         let mut open = JoinSet::new();
         loop {
             while open.try_join_next().is_some() {}
-            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { break };
             let (router, ending) = (self.router.clone(), stop.0.subscribe());
             let accepted = tokio::select! {
                 _ = stopped.wait_for(|stopped| *stopped) => break,
                 accepted = accept(&self.listener) => accepted,
             };
+            let Ok(accepted) = accepted else {
+                // For example, no file descriptors are left.
+                sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            let slot = tokio::select! {
+                _ = stopped.wait_for(|stopped| *stopped) => break,
+                slot = self.slot(accepted.origin(), &spare) => slot,
+            };
+            let Some(slot) = slot else { continue };
             match accepted {
-                Ok(Accepted::Tcp(stream, address)) => {
-                    open.spawn(async move {
-                        let _slot = slot;
-                        serve(stream, Peer::at(address), router, ending).await;
-                    });
+                Accepted::Tcp(stream, address) => {
+                    open.spawn(serve(stream, Peer::at(address), slot, router, ending));
                 }
-                Ok(Accepted::Unix(stream, uid)) => {
+                Accepted::Unix(stream, uid) => {
                     let names = Arc::clone(&names);
                     open.spawn(async move {
-                        let _slot = slot;
                         // The name service may be slow.
                         let name = tokio::task::spawn_blocking(move || names.of(uid)).await.ok().flatten();
-                        serve(stream, Peer::Unix(uid, name), router, ending).await;
+                        serve(stream, Peer::Unix(uid, name), slot, router, ending).await;
                     });
                 }
-                // For example, no file descriptors are left.
-                Err(_) => sleep(Duration::from_millis(100)).await,
             }
         }
         if let Listener::Unix(_, path) = &self.listener {
@@ -144,11 +164,33 @@ impl Server {
         drop(self.listener);
         let _ = timeout(END_TIME, async { while open.join_next().await.is_some() {} }).await;
     }
+
+    /// Returns the slot of a new connection; none if it is to be closed. Waits for one while all are taken.
+    async fn slot(&self, origin: Origin, spare: &Arc<Semaphore>) -> Option<Slot> {
+        let full = match self.connections.place(origin) {
+            Ok(place) => return Some(Slot::Place { _place: place }),
+            Err(full) => full,
+        };
+        let permit = match full {
+            Full::OfVisitor => Arc::clone(spare).try_acquire_owned().ok(),
+            Full::All => Arc::clone(spare).acquire_owned().await.ok(),
+        };
+        permit.map(|permit| Slot::Spare { full, _permit: permit })
+    }
 }
 
 enum Accepted {
     Tcp(tokio::net::TcpStream, SocketAddr),
     Unix(tokio::net::UnixStream, u32),
+}
+
+impl Accepted {
+    fn origin(&self) -> Origin {
+        match self {
+            Accepted::Tcp(_, address) => Origin::Address(address.ip().to_canonical()),
+            Accepted::Unix(_, uid) => Origin::User(*uid),
+        }
+    }
 }
 
 async fn accept(listener: &Listener) -> io::Result<Accepted> {
@@ -166,12 +208,19 @@ async fn accept(listener: &Listener) -> io::Result<Accepted> {
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: Peer,
+    slot: Slot,
     router: Router,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let service = TowerToHyperService::new(router.layer(Extension(peer)));
+    let full = match &slot {
+        Slot::Place { .. } => None,
+        Slot::Spare { full, .. } => Some(*full),
+    };
+    let service = TowerToHyperService::new(router.layer(Extension(peer)).layer(Extension(full)));
+    let header_time = if full.is_some() { SPARE_HEADER_TIME } else { HEADER_TIME };
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEADER_TIME).max_buf_size(LARGEST_HEADER);
+    builder.timer(TokioTimer::new()).header_read_timeout(header_time).max_buf_size(LARGEST_HEADER);
+    builder.keep_alive(full.is_none());
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     tokio::select! {

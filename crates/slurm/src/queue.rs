@@ -163,6 +163,9 @@ macro_rules! states {
         }
 
         impl JobState {
+            /// The states in long form, as Slurm prints them.
+            pub const NAMES: &'static [&'static str] = &[$($word),+];
+
             /// Parses a state in long form.
             pub fn parse(text: &str) -> JobState {
                 match text {

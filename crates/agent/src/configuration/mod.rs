@@ -27,7 +27,8 @@ pub use self::sources::{ConfigurationSources, likely_variable};
 use self::fields::parsed;
 use self::section::Section;
 
-/// The JSON Schema (draft 7) of the configuration, for editors: with every key, its type, and its default.
+/// The JSON Schema (draft 7) of the configuration and its drop-in files, for editors: with every key, its type and limits, and its
+/// default.
 pub const CONFIGURATION_SCHEMA: &str = include_str!("agent.schema.json");
 
 /// The sections of a configuration.

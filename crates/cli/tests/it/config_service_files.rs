@@ -42,3 +42,19 @@ fn the_folder_of_a_study_that_an_option_names_is_listed_as_the_service_lists_it(
     folder.write("report/index.html", "");
     check().assert_succeeds();
 }
+
+#[test]
+fn a_proxy_that_could_not_come_to_the_services_socket_is_refused() {
+    let folder = TestFolder::new();
+    let check = |proxy: &str| {
+        let options = format!("--user-header X-User --trusted-proxy {proxy}");
+        folder.write("service.env", format!("EVENHAND_SERVE_OPTIONS={options}\n"));
+        folder.run(&["config", "check", "service.env"])
+    };
+    check("user:root").assert_succeeds();
+    check("127.0.0.1")
+        .assert_fails(2, &["service.env:1:45: --trusted-proxy: found the address 127.0.0.1", "user:NAME"]);
+    folder
+        .run(&["serve", "--listen", "0.0.0.0:8650", "--user-header", "X-User", "--trusted-proxy", "user:root"])
+        .assert_fails(2, &["--trusted-proxy: found user:NAME", "0.0.0.0:8650", "--socket PATH instead of --listen"]);
+}

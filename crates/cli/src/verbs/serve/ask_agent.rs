@@ -4,16 +4,27 @@ use std::path::PathBuf;
 
 use evenhand_serve::{AgentNode, AgentReader, AgentRecord, AgentUser};
 
+use super::reported_silence::Silence;
+use crate::output::console::Console;
 use crate::verbs::agent::query_status;
 
-/// An agent at its control socket.
+/// An agent at its control socket, whose silence is reported.
 pub(super) struct LocalAgent {
-    pub(super) socket: PathBuf,
+    socket: PathBuf,
+    silence: Silence,
+}
+
+impl LocalAgent {
+    pub(super) fn new(socket: PathBuf, console: Console) -> LocalAgent {
+        LocalAgent { socket, silence: Silence::new("The agent", console) }
+    }
 }
 
 impl AgentReader for LocalAgent {
     fn read(&mut self) -> Result<AgentRecord, String> {
-        let status = query_status(&self.socket).map_err(|failure| failure.to_string())?;
+        let status = query_status(&self.socket).map_err(|failure| failure.to_string());
+        self.silence.asked(status.as_ref().err().map(String::as_str));
+        let status = status?;
         let nodes = status.nodes.into_iter().map(|node| AgentNode {
             name: node.name,
             age_s: node.age_s,

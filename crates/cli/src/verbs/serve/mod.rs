@@ -3,7 +3,7 @@
 #[cfg(feature = "agent")]
 mod ask_agent;
 mod prometheus_metrics;
-mod reported_site;
+mod reported_silence;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use evenhand_serve::identity::{TrustedProxy, UserHeader};
 use evenhand_serve::visibility::VisibilityPolicy;
 use evenhand_serve::{
     AgentReader, COMMAND_LIMIT, Latest, Listen, Options, Progress, Readers, SlurmSite, Stop, StudyError, StudyFiles,
-    longest_silence,
+    check_identity, longest_silence,
 };
 use evenhand_slurm::{Call, CommandError, Commands, LocalCommands};
 
-use self::reported_site::ReportedSite;
+use self::reported_silence::ReportedSite;
 use crate::arguments::{Common, Format, ServeArgs};
 use crate::failure::Failure;
 use crate::inputs::times;
@@ -42,6 +42,7 @@ impl Commands for ReportedCommands {
 
 /// What the options state, with the file of the policy and the list of the study's files.
 pub(super) struct ServeSettings {
+    listen: Listen,
     interval: Span,
     history: Span,
     user_header: Option<UserHeader>,
@@ -71,6 +72,8 @@ impl ServeSettings {
             // clap demands both or none.
             _ => None,
         };
+        let listen = args.socket.clone().map_or(Listen::Tcp(args.listen), Listen::Unix);
+        check_identity(&listen, user_header.as_ref()).map_err(Failure::input)?;
         let policy = match &args.policy_file {
             Some(path) => VisibilityPolicy::read(path).map_err(Failure::document)?,
             None => VisibilityPolicy::default(),
@@ -80,14 +83,14 @@ impl ServeSettings {
                 matches!(&error, StudyError::Read { source, .. } if source.kind() != std::io::ErrorKind::NotFound);
             Failure::new(error, environment)
         })?;
-        Ok(ServeSettings { interval, history, user_header, policy, study })
+        Ok(ServeSettings { listen, interval, history, user_header, policy, study })
     }
 }
 
 pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Result<(), Failure> {
-    let ServeSettings { interval, history, user_header, policy, study } = ServeSettings::read(args, common)?;
+    let ServeSettings { listen, interval, history, user_header, policy, study } = ServeSettings::read(args, common)?;
     let options = Options {
-        listen: args.socket.clone().map_or(Listen::Tcp(args.listen), Listen::Unix),
+        listen,
         user_header,
         interval: Duration::from_nanos(interval.nanos()),
         policy,
@@ -103,7 +106,10 @@ pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Resul
     let commands = ReportedCommands { commands, progress: progress.clone() };
     let site = Box::new(ReportedSite::new(SlurmSite::new(Box::new(commands), history), console.clone()));
     #[cfg(feature = "agent")]
-    let agent = args.agent.clone().map(|socket| Box::new(ask_agent::LocalAgent { socket }) as Box<dyn AgentReader>);
+    let agent = args
+        .agent
+        .clone()
+        .map(|socket| -> Box<dyn AgentReader> { Box::new(ask_agent::LocalAgent::new(socket, console.clone())) });
     #[cfg(not(feature = "agent"))]
     let agent: Option<Box<dyn AgentReader>> = None;
     let readers = Readers { site, agent };

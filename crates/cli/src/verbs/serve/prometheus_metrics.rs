@@ -39,6 +39,13 @@ pub(super) fn metrics(latest: &Latest) -> String {
     let known = latest.forecasts().starts.len() as f64;
     text.family("evenhand_forecasts", "gauge", "Waiting jobs whose start is forecast now.", one(known));
 
+    if let Some(agent) = latest.agent() {
+        let up = f64::from(u8::from(agent.failure.is_none()));
+        text.family("evenhand_site_agent_up", "gauge", "Whether the agent answered the last question.", one(up));
+        let answered = agent.answered_at.map(|at| (Vec::new(), at.secs_f64()));
+        text.family("evenhand_site_agent_read_timestamp_seconds", "gauge", "When the agent answered last.", answered);
+    }
+
     let Some(snapshot) = &answer.snapshot else { return text.finish() };
     let read_at = one(snapshot.read_at.secs_f64());
     text.family("evenhand_site_read_timestamp_seconds", "gauge", "When Slurm answered last.", read_at);
@@ -70,10 +77,34 @@ pub(super) fn metrics(latest: &Latest) -> String {
 #[cfg(test)]
 mod tests {
     use evenhand_model::{Span, Time};
-    use evenhand_serve::SlurmSite;
+    use evenhand_serve::{AgentReader, AgentRecord, Readers, SlurmSite};
     use evenhand_slurm::RecordedOutput;
 
     use super::*;
+
+    /// An agent that answers once.
+    struct Agent(bool);
+
+    impl AgentReader for Agent {
+        fn read(&mut self) -> Result<AgentRecord, String> {
+            if std::mem::take(&mut self.0) { Ok(AgentRecord::default()) } else { Err("away".into()) }
+        }
+    }
+
+    #[test]
+    fn an_agent_that_ceases_to_answer_is_seen() {
+        let site = || Box::new(SlurmSite::new(Box::new(RecordedOutput::default()), Span::from_secs(1)));
+        let latest = Latest::default();
+        latest.read_agent(&mut Readers { site: site(), agent: None }, Time::from_secs(900));
+        assert!(!metrics(&latest).contains("evenhand_site_agent"), "no agent is asked");
+        let mut readers = Readers { site: site(), agent: Some(Box::new(Agent(true))) };
+        for (now, up) in [(1000, 1), (1010, 0)] {
+            latest.read_agent(&mut readers, Time::from_secs(now));
+            let text = metrics(&latest);
+            assert!(text.contains(&format!("\nevenhand_site_agent_up {up}\n")), "{text}");
+            assert!(text.contains("\nevenhand_site_agent_read_timestamp_seconds 1000\n"), "{text}");
+        }
+    }
 
     #[test]
     fn jobs_are_counted_by_reason_and_no_user_is_named() {

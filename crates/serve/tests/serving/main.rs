@@ -1,6 +1,9 @@
 //! A server with a recorded site behind it, asked over sockets as browsers and programs do.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod agent;
+mod open_connections;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -12,11 +15,10 @@ use std::time::Duration;
 use evenhand_model::{Span, Time};
 use evenhand_serve::identity::{TrustedProxy, UserHeader};
 use evenhand_serve::visibility::{Extent, VisibilityPolicy};
-use evenhand_serve::{
-    AgentNode, AgentReader, AgentRecord, AgentUser, Listen, Options, Progress, Readers, ServeError, SlurmSite, Stop,
-    StudyFiles, serve,
-};
+use evenhand_serve::{Listen, Options, Progress, Readers, ServeError, SlurmSite, Stop, StudyFiles, serve};
 use evenhand_slurm::{Call, CommandError, Commands, RecordedOutput};
+
+use self::agent::Agent;
 
 const QUEUE: &str = "JOBID|USER|ACCOUNT|STATE|REASON|PARTITION|PRIORITY|SUBMIT_TIME|START_TIME|TIME_LIMIT|CPUS|TRES_ALLOC|DEPENDENCY|ARRAY_JOB_ID|ARRAY_TASK_ID\n\
     1|ann|art|RUNNING|None|main|9|99000|99500|20:00|6|cpu=6|(null)|1|N/A\n\
@@ -47,35 +49,6 @@ impl Commands for Counted {
     }
 }
 
-/// An agent that answers once.
-#[derive(Default)]
-struct Agent(bool);
-
-impl AgentReader for Agent {
-    fn read(&mut self) -> Result<AgentRecord, String> {
-        if std::mem::replace(&mut self.0, true) {
-            return Err("agent.sock: no agent answers at this socket".into());
-        }
-        let user = |name: &str, heaviness: f64, share: f64| AgentUser {
-            name: name.into(),
-            workloads: 2,
-            heaviness,
-            shares: [("cpu".to_string(), share)].into(),
-            entitlements: [("cpu".to_string(), 0.5)].into(),
-        };
-        let node = |name: &str, fresh: bool| AgentNode { name: name.into(), age_s: 3.0, state: "recent".into(), fresh };
-        Ok(AgentRecord {
-            node: "n1".into(),
-            at_s: 99_990.0,
-            applied: true,
-            interval_s: 10.0,
-            nodes: vec![node("n1", true), node("<n2>", false)],
-            users: vec![user("bob", 0.4, 0.7), user("ann", -0.4, 0.1)],
-            hidden: false,
-        })
-    }
-}
-
 fn clock() -> Time {
     Time::from_secs(100_000)
 }
@@ -90,6 +63,10 @@ struct Serving {
 
 impl Serving {
     fn start(private_data: &str, change: impl FnOnce(&mut Options)) -> Serving {
+        Serving::start_by(clock, private_data, change)
+    }
+
+    fn start_by(clock: fn() -> Time, private_data: &str, change: impl FnOnce(&mut Options)) -> Serving {
         let mut sacct = "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES|NodeList\n".to_string();
         for n in 0..50 {
             let at = 40_000 + 1000 * n;
@@ -181,6 +158,19 @@ fn every_question_has_its_status() {
         ("/api/v1/queue?page=0", 400, "Found page=0, expected a whole number, at least 1."),
         ("/api/v1/queue?user=ann&user=bob", 400, "The address has a field twice"),
         ("/queue?user=bob&account=&state=pending", 200, "3 records"),
+        ("/api/v1/queue?state=completing", 200, "\"matched\": 0"),
+        (
+            "/api/v1/queue?usr=nobody",
+            400,
+            "Found the field \\\"usr\\\", expected one of: user, account, partition, state, page; did you mean \\\"user\\\"?",
+        ),
+        ("/queue?usr=nobody", 400, "did you mean &quot;user&quot;?"),
+        ("/api/v1/queue?state=RUNING", 400, "Found state=RUNING, expected one of: PENDING, CONFIGURING, RUNNING, "),
+        ("/queue?state=runing", 400, "did you mean &quot;RUNNING&quot;?"),
+        ("/api/v1/status?user=ann", 400, "Found the query \\\"user=ann\\\", expected none"),
+        ("/api/v1/jobs/2/why?", 200, "\"site_factor\": 3"),
+        ("/api/v1/nothing?user=ann", 404, "There is no such page."),
+        ("/week?from=portal", 200, "Received per entitlement"),
         ("/queue?page=999", 404, "There is no page 999, expected one from 1 to 1: 6 records match."),
         ("/api/v1/queue?page=2", 404, "There is no page 2, expected one from 1 to 1: 6 records match."),
         ("/api/v1/queue?page=1&user=nobody", 200, "\"matched\": 0"),
@@ -430,52 +420,30 @@ fn a_stored_study_is_for_those_who_see_all() {
     assert_eq!(site.get_as("slurm", "/study/..%2f..%2fetc%2fpasswd").0, 404);
 }
 
-#[test]
-fn the_agents_nodes_and_users_are_shown_as_far_as_the_site_allows() {
-    let site = Serving::start("none", |_| ());
-    let (status, _, page) = site.get_as("ann", "/nodes");
-    assert_eq!(status, 200, "{page}");
-    for text in ["1 of 2", "&lt;n2&gt;", "70.0&#x20;%", "0.40", "users/bob"] {
-        assert!(page.contains(text) || page.contains(&text.replace("&#x20;", " ")), "no {text} in {page}");
-    }
-    assert!(site.get_as("ann", "/").2.contains("href=\"nodes\""), "the list of pages leads there");
-    let (status, _, record) = site.get_as("ann", "/api/v1/nodes");
-    assert!(status == 200 && record.contains("\"heaviness\": 0.4") && record.contains("\"hidden\": false"), "{record}");
-
-    // Others' usage is hidden, and so are all nodes where the site hides them.
-    let site = Serving::start("usage", |_| ());
-    let (_, _, record) = site.get_as("ann", "/api/v1/nodes");
-    assert!(
-        record.contains("\"ann\"") && !record.contains("\"bob\"") && record.contains("\"hidden\": true"),
-        "{record}"
-    );
-    let site = Serving::start("nodes", |_| ());
-    assert_eq!(site.get_as("ann", "/nodes").0, 404);
-    assert!(!site.get_as("ann", "/").2.contains("href=\"nodes\""));
-}
-
-#[test]
-fn the_agents_last_record_stays_when_it_does_not_answer() {
-    let site = Serving::start("none", |options| options.interval = Duration::from_millis(20));
-    let failed = || site.get_as("ann", "/nodes").2.contains("no agent answers at this socket");
-    let stays = (0..500).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        failed()
-    });
-    assert!(stays, "the failure is shown");
-    assert!(site.get_as("ann", "/nodes").2.contains("&lt;n2&gt;"), "beside the last record");
-}
-
-#[test]
-fn an_open_address_without_identity_is_refused() {
+/// Returns why a server with these options does not start.
+fn refusal(listen: Listen, proxy: Option<&str>) -> String {
     let site = Box::new(SlurmSite::new(Box::new(RecordedOutput::default()), Span::ZERO));
     let readers = Readers { site, agent: None };
-    let options = options(Listen::Tcp("0.0.0.0:0".parse().unwrap()));
+    let header = |proxy| UserHeader::new("X-User", TrustedProxy::parse(proxy).unwrap()).unwrap();
+    let options = Options { user_header: proxy.map(header), ..options(listen) };
     let error =
         serve(options, Arc::default(), readers, clock, &Stop::default(), |_| (), (&Progress::default(), &|| ()))
             .unwrap_err();
     assert!(!error.is_environment());
-    assert!(error.to_string().starts_with("--listen: 0.0.0.0 is open to other machines"), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn options_with_which_no_visitor_would_be_known_are_refused() {
+    let address = |text: &str| Listen::Tcp(text.parse().unwrap());
+    let error = refusal(address("0.0.0.0:0"), None);
+    assert!(error.starts_with("--listen: 0.0.0.0 is open to other machines"), "{error}");
+    for listen in ["0.0.0.0:0", "127.0.0.1:0"] {
+        let error = refusal(address(listen), Some("user:root"));
+        assert!(error.starts_with("--trusted-proxy: found user:NAME") && error.contains("--socket PATH"), "{error}");
+    }
+    let error = refusal(Listen::Unix("/nonexistent/socket".into()), Some("127.0.0.1"));
+    assert!(error.contains("found the address 127.0.0.1") && error.contains("user:www-data"), "{error}");
 }
 
 #[test]
