@@ -7,6 +7,7 @@ mod google2011;
 mod google2019;
 mod sacct;
 mod sdrf_csv;
+mod slurm_json;
 mod sources;
 mod swf;
 mod table;
