@@ -318,3 +318,50 @@ fn jobs_of_months_that_overlap_are_kept_and_counted() {
     let summary = import_to_file(&months, &options, &folder.path().join("w.parquet"), &|_| {}).unwrap();
     assert!(summary.assumptions.iter().any(|text| text.starts_with(sentence)), "{summary}");
 }
+
+#[test]
+fn times_in_epoch_seconds_or_with_an_offset_are_exact() {
+    let local = "JobID|User|State|Submit|Eligible|Start|End|ElapsedRaw|AllocTRES
+7|ann|COMPLETED|2026-01-05T07:00:00|2026-01-05T07:00:01|2026-01-05T07:00:10|2026-01-05T07:01:10|60|cpu=2
+8|ann|RUNNING|2026-01-05T07:00:00|2026-01-05T07:00:01|2026-01-05T07:00:10|Unknown|60|cpu=2
+9|ann|PENDING|2026-01-05T07:00:00|2026-01-05T07:00:01|Unknown|Unknown|0|
+";
+    let expected = read(Format::Auto, local);
+    assert!(expected.summary.to_string().contains("1 job has times without a time zone"), "{}", expected.summary);
+    let epoch = local
+        .replace("2026-01-05T07:00:00", "1767596400")
+        .replace("2026-01-05T07:00:01", "1767596401")
+        .replace("2026-01-05T07:00:10", "1767596410")
+        .replace("2026-01-05T07:01:10", "1767596470");
+    let offset = |hour: &str, zone: &str| {
+        let text = local.replace("T07:", &format!("T{hour}:"));
+        ["00|", "01|", "10|"]
+            .iter()
+            .fold(text, |text, end| text.replace(&format!(":{end}"), &format!(":{}{zone}|", &end[..2])))
+    };
+    for text in [
+        epoch.replace("Unknown", "0"),
+        epoch,
+        offset("08", "+0100"),
+        offset("08", "+01:00"),
+        offset("03", "-0400"),
+        offset("07", "Z"),
+    ] {
+        let found = read(Format::Auto, &text);
+        assert_eq!((&found.workload, dropped(&found)), (&expected.workload, dropped(&expected)), "{text}");
+        assert!(!found.summary.to_string().contains("time zone"), "{}", found.summary);
+    }
+    // Without a header, too.
+    let columns = "7|ann|phys|cpu|normal|COMPLETED|1767596400|1767596410|1767596470|60|30|cpu=1|cpu=1\n";
+    assert_eq!(rows(&read(Format::Auto, columns)), ["1767596400 1767596410 60 1800 ann phys cpu cpu=1"]);
+    // What SLURM_TIME_FORMAT=relative prints.
+    for relative in ["12:29:47", "Ystday 12:29", "Mon 12:29", "5 Jan", "Today"] {
+        let found = refused(&options(Format::Sacct), local.replacen("2026-01-05T07:00:10", relative, 1));
+        assert!(found.contains(":2:") && found.contains(&format!("{relative:?}")), "{found}");
+        assert!(found.contains("unset SLURM_TIME_FORMAT") && found.contains("SLURM_TIME_FORMAT=%s"), "{found}");
+    }
+    for bad in ["2026-01-05T07:00:10 CET", "2026-01-05", "2026-01-05T07:00:10+1", "99999999999999"] {
+        let found = refused(&options(Format::Sacct), local.replacen("2026-01-05T07:00:10", bad, 1));
+        assert!(found.contains(&format!("{bad:?}")) && !found.contains("SLURM_TIME_FORMAT"), "{found}");
+    }
+}
