@@ -5,6 +5,7 @@ mod accounting;
 mod batsim;
 mod google2011;
 mod google2019;
+mod repeated_jobs;
 mod sacct;
 mod sdrf_csv;
 mod slurm_json;

@@ -1,8 +1,5 @@
 //! Slurm's accounting, as sacct prints it.
 
-use evenhand_model::memory::MemoryLimit;
-use evenhand_workload::import::import_to_file;
-
 use super::*;
 
 const SACCT: &str = "\
@@ -292,31 +289,6 @@ fn users_may_be_absent_and_optional_fields_malformed() {
     let lenient = ImportOptions { lenient: true, ..ImportOptions::default() };
     let found = import(&bytes(SACCT.replacen("|60|30|", "|60|soon|", 1)), &lenient).unwrap();
     assert_eq!(rows(&found)[0], "10 20 60 - ann phys cpu cpu=4 mem=2147483648 gpu=0");
-}
-
-#[test]
-fn jobs_of_months_that_overlap_are_kept_and_counted() {
-    let header = "JobID|JobIDRaw|User|Submit|Start|End|AllocTRES|State\n";
-    let job = |id: &str, start: u32| {
-        format!("{id}|{id}|ann|2024-01-31T00:00:00|2024-01-31T00:00:0{start}|2024-01-31T01:00:00|cpu=2|COMPLETED\n")
-    };
-    let month = |name: &str, jobs: &[String]| Source::Bytes {
-        name: name.into(),
-        data: format!("{header}{}", jobs.concat()).into_bytes(),
-    };
-    // A job that was requeued has the same id and another start.
-    let months = [month("1.txt", &[job("7", 1), job("7", 2)]), month("2.txt", &[job("7", 2), job("8", 1)])];
-    let found = import(&months, &options(Format::Sacct)).unwrap();
-    assert_eq!(found.summary.tasks, 4);
-    let sentence = "1 row repeats the job of another row (same id, submission and start); all are kept.";
-    assert!(found.summary.assumptions.iter().any(|text| text.starts_with(sentence)), "{}", found.summary);
-    let found = import(&months[..1], &options(Format::Sacct)).unwrap();
-    assert!(!found.summary.to_string().contains("repeat"), "{}", found.summary);
-    // Also where tasks can go to disk, which keeps no ids.
-    let folder = tempfile::tempdir().unwrap();
-    let options = ImportOptions { memory: Some(MemoryLimit::of_option(1 << 20)), ..options(Format::Sacct) };
-    let summary = import_to_file(&months, &options, &folder.path().join("w.parquet"), &|_| {}).unwrap();
-    assert!(summary.assumptions.iter().any(|text| text.starts_with(sentence)), "{summary}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::byte_source::{Meter, Shard};
 use crate::import::error::FieldError;
 use crate::import::parse_number::NANO;
 use crate::import::sacct::{Asked, requirements, with_layout};
+use crate::import::summary::Tally;
 use crate::import::{ImportError, ImportOptions, Part};
 use crate::outcome;
 use crate::slurm_notation;
@@ -25,8 +26,14 @@ const REQUESTED: &str = "requested amounts";
 pub(in crate::import) const ASSUMED: &[(&str, &str)] =
     &[(REQUESTED, "no allocated TRES; the requested amounts are taken.")];
 
-pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
+pub(in crate::import) fn read(
+    shard: Shard,
+    options: &ImportOptions,
+    meter: &Meter<'_>,
+    tally: Tally,
+) -> Result<Part, ImportError> {
     let mut jobs = Jobs::new(options);
+    jobs.tally = tally;
     // `jq -c '.jobs[]'` prints the jobs one after the other, without the object around them.
     let records = Records::UnderOrEach { list: "jobs", of_each: "job_id" };
     for_each_record(shard, options, meter, records, &mut jobs, row)?;

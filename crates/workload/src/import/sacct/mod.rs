@@ -40,10 +40,14 @@ const EARLY: &str = "started before submission";
 const MALFORMED_OPTION: &str = "malformed optional field";
 const UNKNOWN_STATE: &str = "unknown state";
 
-pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
+pub(super) fn read(
+    shard: Shard,
+    options: &ImportOptions,
+    meter: &Meter<'_>,
+    mut tally: Tally,
+) -> Result<Part, ImportError> {
     let resources = [Resource::new("cpu", ""), Resource::new("mem", "B"), Resource::new("gpu", "")];
     let mut builder = options.builder(resources);
-    let mut tally = Tally::default();
     let mut columns: Option<Columns> = None;
     let mut header_error = None;
     let file = shard.name.clone();
@@ -156,7 +160,8 @@ fn row(
         tally.drop("job steps, which sacct -X omits");
         return Ok(());
     }
-    let Some(JobTimes { submit, start, length, is_local }) = times(row, tally)? else { return Ok(()) };
+    let job = id_of(row);
+    let Some(JobTimes { submit, start, length, is_local }) = times(row, &job, tally)? else { return Ok(()) };
     let Some(held) = amounts(row, options.processors, lenient, tally)? else { return Ok(()) };
     if is_local {
         tally.adjust(UTC);
@@ -250,14 +255,18 @@ fn row(
         count: 1,
         nodes,
     });
-    let job = JobId::of(&String::from_utf8_lossy(id));
-    let raw = row.get(Column::JobIDRaw).map(|(_, number)| leading_digits(number).0);
-    let job = match raw {
-        Some(number) => job.with_number(number),
-        None => job,
-    };
     tally.job(job, submit, Some(start), KeptIds::of(options));
     Ok(())
+}
+
+/// Returns the id of the job of a row: JobID, with the number JobIDRaw.
+fn id_of(row: &Row<'_>) -> JobId {
+    let (_, id) = row.get(Column::JobID).or(row.get(Column::JobIDRaw)).unwrap_or_default();
+    let job = JobId::of(&String::from_utf8_lossy(id));
+    match row.get(Column::JobIDRaw) {
+        Some((_, number)) => job.with_number(leading_digits(number).0),
+        None => job,
+    }
 }
 
 /// Returns the licences of a row, of the column Licenses or else of `license/NAME` in its TRES; `Some(None)` if they are of

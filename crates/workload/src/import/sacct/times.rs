@@ -5,6 +5,7 @@ use evenhand_model::{Span, Time};
 
 use super::Row;
 use super::columns::Column;
+use crate::import::JobId;
 use crate::import::accounting::epoch;
 use crate::import::error::FieldError;
 use crate::import::parse_time::date;
@@ -70,7 +71,7 @@ impl Row<'_> {
 }
 
 /// Returns the times of a job that ran and ended; counts the reason for any other.
-pub(super) fn times(row: &Row<'_>, tally: &mut Tally) -> Result<Option<JobTimes>, Box<FieldError>> {
+pub(super) fn times(row: &Row<'_>, job: &JobId, tally: &mut Tally) -> Result<Option<JobTimes>, Box<FieldError>> {
     let state = row.get(Column::State).map_or(&b""[..], |(_, s)| s);
     let Some(start) = row.time(Column::Start)? else {
         tally.drop("never started");
@@ -99,6 +100,9 @@ pub(super) fn times(row: &Row<'_>, tally: &mut Tally) -> Result<Option<JobTimes>
         tally.drop("no submit time");
         return Ok(None);
     };
+    if tally.is_in_another_file(job, submit.min(start), Some(start)) {
+        return Ok(None);
+    }
     let elapsed = match (row.get(Column::ElapsedRaw), row.get(Column::Elapsed)) {
         (Some((at, text)), _) => Some((at, text, slurm_notation::seconds(text))),
         (None, Some((at, text))) => Some((at, text, duration(text))),
