@@ -234,6 +234,18 @@ fn accounting_of_real_sites_is_read() {
     assert!(seen > 50);
 }
 
+/// As `jq -c '.jobs[]'` prints them; they have the field `stdout` of Slurm 25.05.
+#[test]
+fn jobs_of_a_real_site_as_json_lines_are_those_of_its_list() {
+    let Some(path) = data("slurm/sarc/mila_1706227200.json") else { return };
+    let document: serde_json::Value = serde_json::from_str(&text(&path)).unwrap();
+    let jobs = document["jobs"].as_array().unwrap();
+    let lines: String = jobs.iter().map(|job| format!("{job}\n")).collect();
+    let sources = [Source::Bytes { name: "jobs.jsonl".to_string(), data: lines.into_bytes() }];
+    let found = import(&sources, &ImportOptions::default()).unwrap();
+    assert_eq!(found.workload, read(&path, &ImportOptions::default()).workload);
+}
+
 /// Jobs of real sites as JSON, from Slurm 21.08 to 25.05, and the logs of PBS.
 #[test]
 fn json_and_accounting_logs_of_real_sites_are_read() {

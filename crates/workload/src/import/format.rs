@@ -218,6 +218,17 @@ impl Format {
         self.is_line_per_task() || matches!(self, Format::Pbs | Format::HtCondor)
     }
 
+    /// Returns what to do about jobs that a trace has several times.
+    pub(crate) const fn remedy_for_repeated_jobs(self) -> &'static str {
+        match self {
+            Format::Sacct | Format::SlurmJson => {
+                "sacct lists every job that overlaps its period: pass each of its outputs as a file of its own, so that jobs \
+                 that several have are kept once."
+            }
+            _ => "Import each file once, and periods that do not overlap.",
+        }
+    }
+
     /// Returns what files of the format are, for messages: `"an accounting log of PBS"`.
     pub const fn description(self) -> &'static str {
         match self {

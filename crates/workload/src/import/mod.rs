@@ -2,7 +2,8 @@
 //!
 //! The reader of each format converts the lines of one stream to tasks of a [`WorkloadBuilder`]. Streams are read in
 //! parallel, one per worker, and appended in the order of their names, so that the result does not depend on the number
-//! of threads. Google's trace has state that crosses files, see `google2011`.
+//! of threads. Google's trace has state that crosses files, see `google2011`; files of Slurm's accounting have jobs in common,
+//! see `each_beside_others`.
 //!
 //! Every deviation is reported: dropped rows are counted by reason, each assumption is a sentence of the
 //! [`ImportSummary`], and a malformed row is an error with its place.
@@ -10,9 +11,7 @@
 use std::num::NonZeroUsize;
 
 use evenhand_model::memory::MemoryLimit;
-use evenhand_model::{
-    Detail, Details, Overflow, Requirements, Resource, Workload, WorkloadBuilder, WorkloadError, counted,
-};
+use evenhand_model::{Overflow, Resource, Workload, WorkloadBuilder, WorkloadError, counted};
 use rayon::prelude::*;
 
 use crate::byte_source::{Meter, Progress, Shard, Source};
@@ -31,6 +30,7 @@ mod import_to_file;
 mod job_id;
 mod lines;
 mod node_request;
+mod nodes_stated;
 mod other_files;
 pub(crate) mod parse_number;
 mod parse_time;
@@ -48,6 +48,8 @@ pub use import_to_file::{ImportToFileError, import_to_file};
 pub use job_id::{IdMatch, JobId};
 pub use summary::ImportSummary;
 
+use nodes_stated::NodesStated;
+use repeated_jobs::OtherFiles;
 use summary::Tally;
 
 /// Options of an import. The default detects the format and rejects malformed rows.
@@ -211,7 +213,7 @@ fn read(
     let job_ids: Vec<JobId> = std::mem::take(&mut tally.job_ids).into_iter().map(|(_, id)| id).collect();
     let job_ids = if job_ids.iter().any(JobId::is_known) { job_ids } else { Vec::new() };
     let mut assumptions = assumptions(format, &mut builder, &tally, options);
-    assumptions.extend(tally.keys.sentence());
+    assumptions.extend(tally.keys.sentence(format.remedy_for_repeated_jobs()));
     let dropped = tally.dropped.0.into_iter().map(|(reason, n)| (reason.into_owned(), n)).collect();
     let summary = ImportSummary { format, files, rows_read: tally.rows_read, tasks: 0, dropped, assumptions };
     Ok(ReadRows { name, builder, summary, job_ids })
@@ -338,13 +340,23 @@ fn read_as(
         Format::Google2011 => return google2011::read(shards, options, meter),
         Format::Google2019 => return google2019::read(shards, options, meter),
         Format::AlibabaGpu2020 => return public_traces::alibaba_gpu_2020::read(shards, options, meter),
+        Format::Sacct if shards.len() > 1 => {
+            return each_beside_others(shards, |shard, tally| sacct::read(shard, options, meter, tally));
+        }
+        Format::SlurmJson if shards.len() > 1 => {
+            return each_beside_others(shards, |shard, tally| {
+                accounting::slurm_json::read(shard, options, meter, tally)
+            });
+        }
         Format::Swf => swf::read,
         Format::Frontier => public_traces::frontier::read,
         Format::Philly => public_traces::philly::read,
         Format::Supercloud => public_traces::supercloud::read,
         Format::SdrfCsv => sdrf_csv::read,
-        Format::Sacct => sacct::read,
-        Format::SlurmJson => accounting::slurm_json::read,
+        Format::Sacct => |shard, options, meter| sacct::read(shard, options, meter, Tally::default()),
+        Format::SlurmJson => {
+            |shard, options, meter| accounting::slurm_json::read(shard, options, meter, Tally::default())
+        }
         Format::Pbs => accounting::pbs::read,
         Format::GridEngine => accounting::grid_engine::read,
         Format::Lsf => accounting::lsf::read,
@@ -384,69 +396,6 @@ fn assumptions(format: Format, builder: &mut WorkloadBuilder, tally: &Tally, opt
     accounting::assumptions(builder, tally, of_format)
 }
 
-/// How many jobs, with how much use of the first resource, state on how many nodes they run.
-#[derive(Default)]
-struct NodesStated {
-    jobs: u64,
-    hours: f64,
-    resource: String,
-    details: Details<u64>,
-    whole_machines: u64,
-    /// How many state chunks that are equal.
-    equal_chunks: u64,
-    other_request: u64,
-}
-
-impl NodesStated {
-    /// Adds rows, in their order.
-    fn add(&mut self, workload: &Workload) {
-        let Some(resource) = workload.resources().first() else { return };
-        self.resource.clone_from(&resource.name);
-        for row in (0..workload.len()).filter(|row| workload.nodes(*row).is_some()) {
-            let of_row =
-                resource.value(workload.amounts(row)[0]) * workload.columns().duration[row].secs_f64() / 3600.0;
-            self.hours += of_row * f64::from(workload.count(row));
-            self.jobs += 1;
-        }
-        self.other_request += workload.rows_with_requested_amounts() as u64;
-        for (detail, jobs) in self.details.iter_mut() {
-            *jobs += (0..workload.len()).filter(|row| workload.detail_id(detail, *row).is_some()).count() as u64;
-        }
-        let is_whole: Vec<bool> =
-            workload.details(Detail::Requires).iter().map(|text| Requirements::parse(text).whole_machines).collect();
-        let ids = (0..workload.len()).filter_map(|row| workload.detail_id(Detail::Requires, row));
-        self.whole_machines += ids.filter(|id| is_whole[*id as usize]).count() as u64;
-        let is_equal: Vec<bool> = workload.details(Detail::Chunks).iter().map(|text| !text.contains('+')).collect();
-        let ids = (0..workload.len()).filter_map(|row| workload.detail_id(Detail::Chunks, row));
-        self.equal_chunks += ids.filter(|id| is_equal[*id as usize]).count() as u64;
-    }
-
-    fn sentences(&self) -> Vec<String> {
-        let nodes = (self.jobs > 0).then(|| {
-            let jobs = counted(self.jobs, "job has", "jobs have");
-            format!("{jobs} a stated number of nodes ({:.0} {} hours).", self.hours, self.resource)
-        });
-        let with = |jobs: u64, one: &str, many: &str, what: &str| {
-            (jobs > 0).then(|| format!("{} {what}.", counted(jobs, &format!("job {one}"), &format!("jobs {many}"))))
-        };
-        let states = |detail, what| with(self.details[detail], "states", "state", what);
-        let details = [
-            with(self.details[Detail::Chunks] - self.equal_chunks, "states", "state", "nodes of different sizes"),
-            with(self.equal_chunks, "states", "state", "equal chunks"),
-            states(Detail::Requires, "requirements on machines"),
-            with(self.whole_machines, "requires", "require", "whole machines"),
-            states(Detail::Machines, "the machines used"),
-            with(
-                self.other_request,
-                "requests",
-                "request",
-                "other amounts than allocated; --processors requested takes those",
-            ),
-        ];
-        nodes.into_iter().chain(details.into_iter().flatten()).collect()
-    }
-}
-
 /// Returns the sentence about jobs whose start is before their submission, if there are any.
 fn started_early(jobs: u64) -> Option<String> {
     match jobs {
@@ -474,7 +423,11 @@ fn each(
         Ok::<Part, ImportError>(part)
     };
     let parts: Vec<_> = shards.into_par_iter().map(read).collect();
-    let mut parts = parts.into_iter();
+    sum_of(parts.into_iter())
+}
+
+/// Appends the parts in their order, or returns the first error.
+fn sum_of(mut parts: impl Iterator<Item = Result<Part, ImportError>>) -> Result<Part, ImportError> {
     let mut sum = parts.next().ok_or(ImportError::NoSource)??;
     for part in parts {
         let part = part?;
@@ -482,4 +435,25 @@ fn each(
         sum.tally.merge(part.tally);
     }
     Ok(sum)
+}
+
+/// Reads every shard after those that follow it, and appends them in their order; a job that several have is kept from the
+/// last. Reads them one after the other, so that what is kept does not depend on the number of threads; from the last, because
+/// a later export knows more: a job that ran at the end of one has ended in the next. Of several errors, the first in the
+/// order of the shards is returned, as [`each`] does.
+fn each_beside_others(
+    shards: Vec<Shard>,
+    read: impl Fn(Shard, Tally) -> Result<Part, ImportError>,
+) -> Result<Part, ImportError> {
+    let mut others = OtherFiles::default();
+    let mut parts = Vec::with_capacity(shards.len());
+    for shard in shards.into_iter().rev() {
+        let part = read(shard, Tally::beside(&others)).map(|mut part| {
+            part.builder.rest();
+            part.tally.keys = others.add(std::mem::take(&mut part.tally.keys));
+            part
+        });
+        parts.push(part);
+    }
+    sum_of(parts.into_iter().rev())
 }

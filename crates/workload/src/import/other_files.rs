@@ -68,7 +68,8 @@ pub(super) fn json(head: &[u8]) -> Option<OtherFile> {
         // The records may lie behind the beginning of the file.
         () if word("\"sdiag\"") => other("what sdiag --json prints", JOBS),
         () if word("\"sinfo\"") => other("what sinfo --json prints", NODES_AS_JSON),
-        () if has("stdout") => other(
+        // Jobs of Slurm have the paths of their output since 25.05.
+        () if has("stdout") && !has("job_id") => other(
             "the record of a command with its output as text",
             "pass the output itself: jq -r .stdout FILE > jobs.json",
         ),

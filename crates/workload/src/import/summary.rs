@@ -5,7 +5,7 @@ use std::fmt;
 
 use evenhand_model::Time;
 
-use super::repeated_jobs::JobKeys;
+use super::repeated_jobs::{IN_ANOTHER_FILE, JobKeys, OtherFiles};
 use super::{Format, ImportOptions, JobId, counted};
 
 /// The summary of an import. It prints as sentences.
@@ -84,6 +84,20 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// Creates the counts of a file of several, of which a job is to be kept once.
+    pub(super) fn beside(others: &OtherFiles) -> Tally {
+        Tally { keys: JobKeys::beside(others), ..Tally::default() }
+    }
+
+    /// Returns whether a job was kept from another file, and counts it as dropped then.
+    pub(super) fn is_in_another_file(&mut self, id: &JobId, submit: Time, start: Option<Time>) -> bool {
+        let found = self.keys.is_in_another_file(id, submit, start);
+        if found {
+            self.drop(IN_ANOTHER_FILE);
+        }
+        found
+    }
+
     pub(super) fn drop(&mut self, reason: &'static str) {
         self.dropped.add(Cow::Borrowed(reason), 1);
     }

@@ -1,8 +1,5 @@
 //! Slurm's accounting, as sacct prints it.
 
-use evenhand_model::memory::MemoryLimit;
-use evenhand_workload::import::import_to_file;
-
 use super::*;
 
 const SACCT: &str = "\
@@ -295,26 +292,48 @@ fn users_may_be_absent_and_optional_fields_malformed() {
 }
 
 #[test]
-fn jobs_of_months_that_overlap_are_kept_and_counted() {
-    let header = "JobID|JobIDRaw|User|Submit|Start|End|AllocTRES|State\n";
-    let job = |id: &str, start: u32| {
-        format!("{id}|{id}|ann|2024-01-31T00:00:00|2024-01-31T00:00:0{start}|2024-01-31T01:00:00|cpu=2|COMPLETED\n")
+fn times_in_epoch_seconds_or_with_an_offset_are_exact() {
+    let local = "JobID|User|State|Submit|Eligible|Start|End|ElapsedRaw|AllocTRES
+7|ann|COMPLETED|2026-01-05T07:00:00|2026-01-05T07:00:01|2026-01-05T07:00:10|2026-01-05T07:01:10|60|cpu=2
+8|ann|RUNNING|2026-01-05T07:00:00|2026-01-05T07:00:01|2026-01-05T07:00:10|Unknown|60|cpu=2
+9|ann|PENDING|2026-01-05T07:00:00|2026-01-05T07:00:01|Unknown|Unknown|0|
+";
+    let expected = read(Format::Auto, local);
+    assert!(expected.summary.to_string().contains("1 job has times without a time zone"), "{}", expected.summary);
+    let epoch = local
+        .replace("2026-01-05T07:00:00", "1767596400")
+        .replace("2026-01-05T07:00:01", "1767596401")
+        .replace("2026-01-05T07:00:10", "1767596410")
+        .replace("2026-01-05T07:01:10", "1767596470");
+    let offset = |hour: &str, zone: &str| {
+        let text = local.replace("T07:", &format!("T{hour}:"));
+        ["00|", "01|", "10|"]
+            .iter()
+            .fold(text, |text, end| text.replace(&format!(":{end}"), &format!(":{}{zone}|", &end[..2])))
     };
-    let month = |name: &str, jobs: &[String]| Source::Bytes {
-        name: name.into(),
-        data: format!("{header}{}", jobs.concat()).into_bytes(),
-    };
-    // A job that was requeued has the same id and another start.
-    let months = [month("1.txt", &[job("7", 1), job("7", 2)]), month("2.txt", &[job("7", 2), job("8", 1)])];
-    let found = import(&months, &options(Format::Sacct)).unwrap();
-    assert_eq!(found.summary.tasks, 4);
-    let sentence = "1 row repeats the job of another row (same id, submission and start); all are kept.";
-    assert!(found.summary.assumptions.iter().any(|text| text.starts_with(sentence)), "{}", found.summary);
-    let found = import(&months[..1], &options(Format::Sacct)).unwrap();
-    assert!(!found.summary.to_string().contains("repeat"), "{}", found.summary);
-    // Also where tasks can go to disk, which keeps no ids.
-    let folder = tempfile::tempdir().unwrap();
-    let options = ImportOptions { memory: Some(MemoryLimit::of_option(1 << 20)), ..options(Format::Sacct) };
-    let summary = import_to_file(&months, &options, &folder.path().join("w.parquet"), &|_| {}).unwrap();
-    assert!(summary.assumptions.iter().any(|text| text.starts_with(sentence)), "{summary}");
+    for text in [
+        epoch.replace("Unknown", "0"),
+        epoch,
+        offset("08", "+0100"),
+        offset("08", "+01:00"),
+        offset("03", "-0400"),
+        offset("07", "Z"),
+    ] {
+        let found = read(Format::Auto, &text);
+        assert_eq!((&found.workload, dropped(&found)), (&expected.workload, dropped(&expected)), "{text}");
+        assert!(!found.summary.to_string().contains("time zone"), "{}", found.summary);
+    }
+    // Without a header, too.
+    let columns = "7|ann|phys|cpu|normal|COMPLETED|1767596400|1767596410|1767596470|60|30|cpu=1|cpu=1\n";
+    assert_eq!(rows(&read(Format::Auto, columns)), ["1767596400 1767596410 60 1800 ann phys cpu cpu=1"]);
+    // What SLURM_TIME_FORMAT=relative prints.
+    for relative in ["12:29:47", "Ystday 12:29", "Mon 12:29", "5 Jan", "Today"] {
+        let found = refused(&options(Format::Sacct), local.replacen("2026-01-05T07:00:10", relative, 1));
+        assert!(found.contains(":2:") && found.contains(&format!("{relative:?}")), "{found}");
+        assert!(found.contains("unset SLURM_TIME_FORMAT") && found.contains("SLURM_TIME_FORMAT=%s"), "{found}");
+    }
+    for bad in ["2026-01-05T07:00:10 CET", "2026-01-05", "2026-01-05T07:00:10+1", "99999999999999"] {
+        let found = refused(&options(Format::Sacct), local.replacen("2026-01-05T07:00:10", bad, 1));
+        assert!(found.contains(&format!("{bad:?}")) && !found.contains("SLURM_TIME_FORMAT"), "{found}");
+    }
 }

@@ -88,6 +88,11 @@ impl Jobs {
             self.tally.drop("no submit time");
             return Ok(());
         };
+        let first = job.start.map_or(submit, |start| submit.min(start));
+        let id = job.id.as_deref().map(JobId::of).unwrap_or_default();
+        if self.tally.is_in_another_file(&id, first, job.start) {
+            return Ok(());
+        }
         let held = [job.cpu, job.mem, job.gpu].map(Option::unwrap_or_default);
         let asked = job.asked.filter(|[cpu, _, gpu]| *cpu > 0 || *gpu > 0);
         let ([cpu, mem, gpu], asked) = match self.processors {
@@ -127,7 +132,6 @@ impl Jobs {
             eligible: job.eligible.filter(|time| *time >= submit),
             details: Details::from_fn(|detail| job.details[detail].as_deref().map(str::trim).filter(|t| !t.is_empty())),
         });
-        let id = job.id.as_deref().map(JobId::of).unwrap_or_default();
         self.tally.job(id, submit, job.start, self.kept_ids);
         Ok(())
     }

@@ -21,6 +21,13 @@ use crate::import::{ImportError, ImportOptions};
 pub(crate) enum Records {
     /// In the array under this key of an object.
     Under(&'static str),
+    /// In the array under the key `list` of an object; an object without it that has the key `of_each` is itself one.
+    UnderOrEach {
+        /// The key of the array.
+        list: &'static str,
+        /// A key that only records have.
+        of_each: &'static str,
+    },
     /// In the values of an object, by their names.
     Values,
     /// Every object of the stream is one; so is every object of an array.
@@ -72,9 +79,16 @@ pub(crate) fn for_each_record<C: AsMut<Tally>>(
         let array = document.get().trim_start().starts_with('[');
         match records {
             Records::Objects if !array => each(document)?,
-            Records::Under(key) if !array => {
+            Records::Under(key) | Records::UnderOrEach { list: key, .. } if !array => {
                 let object: BTreeMap<Cow<'_, str>, &RawValue> =
                     serde_json::from_str(document.get()).map_err(invalid)?;
+                if let Records::UnderOrEach { of_each, .. } = records
+                    && !object.contains_key(key)
+                    && object.contains_key(of_each)
+                {
+                    each(document)?;
+                    continue;
+                }
                 let expected = || format!("a JSON object with a list {key:?}");
                 let list = object.get(key).ok_or_else(|| {
                     let keys: Vec<&str> = object.keys().map(Cow::as_ref).take(5).collect();
@@ -93,7 +107,7 @@ pub(crate) fn for_each_record<C: AsMut<Tally>>(
                     serde_json::from_str(document.get()).map_err(invalid)?;
                 object.into_values().try_for_each(&mut each)?;
             }
-            Records::Objects | Records::Under(_) | Records::Values => {
+            Records::Objects | Records::Under(_) | Records::UnderOrEach { .. } | Records::Values => {
                 let list: Vec<&RawValue> = serde_json::from_str(document.get()).map_err(invalid)?;
                 list.into_iter().try_for_each(&mut each)?;
             }

@@ -14,6 +14,7 @@ use crate::byte_source::{Meter, Shard};
 use crate::import::error::FieldError;
 use crate::import::parse_number::NANO;
 use crate::import::sacct::{Asked, requirements, with_layout};
+use crate::import::summary::Tally;
 use crate::import::{ImportError, ImportOptions, Part};
 use crate::outcome;
 use crate::slurm_notation;
@@ -25,9 +26,17 @@ const REQUESTED: &str = "requested amounts";
 pub(in crate::import) const ASSUMED: &[(&str, &str)] =
     &[(REQUESTED, "no allocated TRES; the requested amounts are taken.")];
 
-pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
+pub(in crate::import) fn read(
+    shard: Shard,
+    options: &ImportOptions,
+    meter: &Meter<'_>,
+    tally: Tally,
+) -> Result<Part, ImportError> {
     let mut jobs = Jobs::new(options);
-    for_each_record(shard, options, meter, Records::Under("jobs"), &mut jobs, row)?;
+    jobs.tally = tally;
+    // `jq -c '.jobs[]'` prints the jobs one after the other, without the object around them.
+    let records = Records::UnderOrEach { list: "jobs", of_each: "job_id" };
+    for_each_record(shard, options, meter, records, &mut jobs, row)?;
     Ok(jobs.finish())
 }
 
@@ -58,7 +67,12 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     let submit = known(time(named("submit_time", "submission"), "the submit time")?);
     let mut start = known(time(named("start_time", "start"), "the start time")?);
     let mut end = known(time(named("end_time", "end"), "the end time")?);
-    let waiting = is("PENDING") || is("REQUEUED") || is("REQUEUE_HOLD");
+    let elapsed = if of_queue { None } else { number(&times["elapsed"]).and_then(Span::checked_from_nanos) };
+    // Accounting has a row of its own for each run of a job that was requeued: its state is REQUEUED, with or without
+    // PENDING, and its times are those of the run.
+    let has_run =
+        !of_queue && start.is_some() && end.is_some_and(|end| elapsed.map_or(start < Some(end), |e| e.nanos() > 0));
+    let waiting = !has_run && (is("PENDING") || is("REQUEUED") || is("REQUEUE_HOLD"));
     let running =
         ["RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED", "SIGNALING", "STAGE_OUT"];
     if waiting {
@@ -104,7 +118,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         start,
         end,
         nodes: nodes(job).and_then(|n| u64::try_from(n / NANO).ok()),
-        elapsed: None,
+        elapsed: elapsed_of_run(start, end, elapsed, &times["suspended"]),
         requested: limit,
         user: user.into_iter().find_map(text),
         account: text(&job["account"]).or_else(|| text(&job["association"]["account"])),
@@ -130,6 +144,18 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         }),
         unfinished: if of_queue { Unfinished::UntilLimit } else { Unfinished::Drop },
     })
+}
+
+/// Returns the run time of a job of accounting that has ended: `time.elapsed`, which is without the time in which the job was
+/// suspended, as ElapsedRaw of the text is. Where it is absent, or 0 without a reason, the end minus the start and the time
+/// suspended is the same; `None` leaves it to the end minus the start.
+fn elapsed_of_run(start: Option<Time>, end: Option<Time>, elapsed: Option<Span>, suspended: &Value) -> Option<Span> {
+    let whole = end.filter(|end| Some(*end) >= start)?.since(start?);
+    if elapsed.is_some_and(|elapsed| elapsed.nanos() > 0) {
+        return elapsed;
+    }
+    let suspended = number(suspended).and_then(Span::checked_from_nanos).filter(|suspended| *suspended <= whole)?;
+    Some(Span::from_nanos(whole.nanos() - suspended.nanos()))
 }
 
 /// Returns the nice value of a job of the queue; accounting has none.

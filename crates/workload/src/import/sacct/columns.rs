@@ -1,6 +1,7 @@
 //! Locates the columns of the output of `sacct`.
 
 use super::Row;
+use super::times::{is_epoch, with_zone};
 use crate::import::counted;
 use crate::import::error::{FieldError, quoted};
 
@@ -63,12 +64,13 @@ pub(super) const LAYOUTS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Returns whether a line is a row of sacct and not its header: it has a time and a job's state.
+/// Returns whether a line is a row of sacct and not its header: it has a time, or a number that may be one, and a job's
+/// state.
 pub(in crate::import) fn looks_headerless(line: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(line) else { return false };
     let Some(delimiter) = delimiter_of_row(text) else { return false };
     let fields: Vec<&str> = text.split(delimiter).collect();
-    fields.iter().any(|f| is_time(f)) && fields.iter().any(|f| is_state(f))
+    fields.iter().any(|f| is_time(f) || is_recent_epoch(f)) && fields.iter().any(|f| is_state(f))
 }
 
 /// Returns the first character that separates two fields of a row of times.
@@ -78,7 +80,14 @@ fn delimiter_of_row(row: &str) -> Option<char> {
 }
 
 fn is_time(field: &str) -> bool {
-    evenhand_model::calendar::parse_date_time(field.trim().as_bytes()).is_some()
+    let text = field.trim().as_bytes();
+    evenhand_model::calendar::parse_date_time(text).or_else(|| with_zone(text)).is_some()
+}
+
+/// Whether a field may be a time in seconds since 1970, after 2001: that has ten digits.
+fn is_recent_epoch(field: &str) -> bool {
+    let text = field.trim().as_bytes();
+    text.len() == 10 && is_epoch(text)
 }
 
 fn is_state(field: &str) -> bool {
@@ -191,7 +200,7 @@ impl Columns {
             let no_time = |f: &str| matches!(f, "Unknown" | "None" | "");
             let fits = names.iter().zip(&fields).all(|(name, field)| match name.as_str() {
                 "JobID" | "JobIDRaw" => field.starts_with(|c: char| c.is_ascii_digit()),
-                "Submit" | "Eligible" | "Start" | "End" => is_time(field) || no_time(field),
+                "Submit" | "Eligible" | "Start" | "End" => is_time(field) || is_recent_epoch(field) || no_time(field),
                 "State" => is_state(field),
                 "ElapsedRaw" | "NNodes" | "NCPUS" | "ReqCPUS" => field.bytes().all(|b| b.is_ascii_digit()),
                 "Elapsed" => field.contains(':'),

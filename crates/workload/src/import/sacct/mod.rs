@@ -10,10 +10,10 @@ mod constraints;
 mod nice;
 mod requires;
 mod tasks;
+mod times;
 mod whole_nodes;
 
-use evenhand_model::calendar::parse_date_time;
-use evenhand_model::{Detail, Details, Resource, Span, Task, Time, WorkloadBuilder, expand_hostlist, parse_licences};
+use evenhand_model::{Detail, Details, Resource, Task, WorkloadBuilder, expand_hostlist, parse_licences};
 
 use super::error::{FieldError, quoted};
 use super::lines::{for_each_line, utf8};
@@ -22,30 +22,32 @@ use super::summary::{KeptIds, Tally, UNKNOWN_USER};
 use super::{ImportError, ImportOptions, JobId, Part, Processors, counted, started_early};
 use crate::byte_source::{Meter, Shard};
 use crate::outcome;
-use crate::slurm_notation::{self, Amounts, duration, limit, memory_request, tres};
+use crate::slurm_notation::{self, Amounts, limit, memory_request, tres};
 pub(super) use columns::looks_headerless;
 use columns::{Column, Columns, HeaderError, LAYOUTS};
 pub(in crate::import) use constraints::requirements;
 pub(in crate::import) use requires::with_layout;
 pub(in crate::import) use tasks::Asked;
+use times::{BY_DIFFERENCE, ENDED, JobTimes, UTC, times};
 
-const UTC: &str = "local time";
 const NO_MEMORY: &str = "no memory";
 const NOT_TRES: &str = "not from TRES";
 const NO_USER: &str = "no user";
 const NODE_LIST: &str = "malformed node list";
 const LICENCES: &str = "licences that are left out";
 const CONSTRAINTS: &str = "constraints that are left out";
-const BY_DIFFERENCE: &str = "end minus start";
-const ENDED: &str = "assumed to have ended";
 const EARLY: &str = "started before submission";
 const MALFORMED_OPTION: &str = "malformed optional field";
 const UNKNOWN_STATE: &str = "unknown state";
 
-pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
+pub(super) fn read(
+    shard: Shard,
+    options: &ImportOptions,
+    meter: &Meter<'_>,
+    mut tally: Tally,
+) -> Result<Part, ImportError> {
     let resources = [Resource::new("cpu", ""), Resource::new("mem", "B"), Resource::new("gpu", "")];
     let mut builder = options.builder(resources);
-    let mut tally = Tally::default();
     let mut columns: Option<Columns> = None;
     let mut header_error = None;
     let file = shard.name.clone();
@@ -118,17 +120,6 @@ impl<'a> Row<'a> {
         self.get(column).map(|(at, text)| utf8(text, at, what)).transpose()
     }
 
-    /// Parses a time; `None` also for Slurm's words for an absent one.
-    fn time(&self, column: Column) -> Result<Option<Time>, Box<FieldError>> {
-        let known = self.get(column).filter(|(_, t)| !is_none(t));
-        known
-            .map(|(at, text)| {
-                let what = "a time such as 2023-08-31T12:29:47, from 1970 on";
-                parse_date_time(text).ok_or_else(|| FieldError::new(at, text, what))
-            })
-            .transpose()
-    }
-
     fn count(&self, column: Column) -> Result<Option<u128>, Box<FieldError>> {
         let count = |(at, text): (usize, &[u8])| {
             slurm_notation::count(text).ok_or_else(|| FieldError::new(at, text, format!("{column:?}, a number")))
@@ -169,8 +160,12 @@ fn row(
         tally.drop("job steps, which sacct -X omits");
         return Ok(());
     }
-    let Some((submit, start, length)) = times(row, tally)? else { return Ok(()) };
+    let job = id_of(row);
+    let Some(JobTimes { submit, start, length, is_local }) = times(row, &job, tally)? else { return Ok(()) };
     let Some(held) = amounts(row, options.processors, lenient, tally)? else { return Ok(()) };
+    if is_local {
+        tally.adjust(UTC);
+    }
     // What cannot be read is not known apart.
     let other = |_| amounts(row, Processors::Requested, true, &mut Tally::default()).ok().flatten();
     let asked =
@@ -260,14 +255,18 @@ fn row(
         count: 1,
         nodes,
     });
-    let job = JobId::of(&String::from_utf8_lossy(id));
-    let raw = row.get(Column::JobIDRaw).map(|(_, number)| leading_digits(number).0);
-    let job = match raw {
-        Some(number) => job.with_number(number),
-        None => job,
-    };
     tally.job(job, submit, Some(start), KeptIds::of(options));
     Ok(())
+}
+
+/// Returns the id of the job of a row: JobID, with the number JobIDRaw.
+fn id_of(row: &Row<'_>) -> JobId {
+    let (_, id) = row.get(Column::JobID).or(row.get(Column::JobIDRaw)).unwrap_or_default();
+    let job = JobId::of(&String::from_utf8_lossy(id));
+    match row.get(Column::JobIDRaw) {
+        Some((_, number)) => job.with_number(leading_digits(number).0),
+        None => job,
+    }
 }
 
 /// Returns the licences of a row, of the column Licenses or else of `license/NAME` in its TRES; `Some(None)` if they are of
@@ -288,67 +287,6 @@ fn licences(row: &Row<'_>) -> Result<Option<Option<String>>, Box<FieldError>> {
     }
     let text = found.join(",");
     Ok((!found.is_empty()).then(|| parse_licences(&text).is_some().then_some(text)))
-}
-
-/// Returns the submission, start and duration of a job that ran and ended.
-fn times(row: &Row<'_>, tally: &mut Tally) -> Result<Option<(Time, Time, Span)>, Box<FieldError>> {
-    let state = row.get(Column::State).map_or(&b""[..], |(_, s)| s);
-    let Some(start) = row.time(Column::Start)? else {
-        tally.drop("never started");
-        return Ok(None);
-    };
-    let end = row.time(Column::End)?;
-    // In old versions, the start of a job that was cancelled while it waited is its end.
-    let mut no_cpus = false;
-    for column in [Column::AllocCPUS, Column::NCPUS] {
-        no_cpus |= row.count(column)? == Some(0);
-    }
-    let held_nothing =
-        no_cpus || row.columns.index(Column::AllocTRES).is_some() && row.get(Column::AllocTRES).is_none();
-    if held_nothing && (state.starts_with(b"CANCELLED") || state.starts_with(b"PENDING")) {
-        tally.drop("never started");
-        return Ok(None);
-    }
-    const UNFINISHED: [&[u8]; 7] =
-        [b"RUNNING", b"SUSPENDED", b"COMPLETING", b"RESIZING", b"STOPPED", b"SIGNALING", b"STAGE_OUT"];
-    let no_end = row.columns.index(Column::End).is_some() && end.is_none();
-    if no_end || UNFINISHED.contains(&state) {
-        tally.drop("still running");
-        return Ok(None);
-    }
-    let Some(submit) = row.time(Column::Submit)? else {
-        tally.drop("no submit time");
-        return Ok(None);
-    };
-    let elapsed = match (row.get(Column::ElapsedRaw), row.get(Column::Elapsed)) {
-        (Some((at, text)), _) => Some((at, text, slurm_notation::seconds(text))),
-        (None, Some((at, text))) => Some((at, text, duration(text))),
-        (None, None) => None,
-    };
-    let length = match (elapsed, end) {
-        (Some((at, text, length)), _) => {
-            length.ok_or_else(|| FieldError::new(at, text, "an elapsed time such as 1-02:03:04, or seconds"))?
-        }
-        (None, Some(end)) if end < start => {
-            let at = row.get(Column::End).map_or(0, |(at, _)| at);
-            let found = format!("an end {} s before the start", start.since(end));
-            return Err(FieldError::described(at, found, "an end that is not before the start").remedy(
-                "add ElapsedRaw to the columns (daylight saving time changes clocks), or pass --lenient to skip such rows",
-            ));
-        }
-        (None, Some(end)) => {
-            tally.adjust(BY_DIFFERENCE);
-            end.since(start)
-        }
-        (None, None) => {
-            tally.drop("no end or elapsed time");
-            return Ok(None);
-        }
-    };
-    if end.is_none() && state.is_empty() {
-        tally.adjust(ENDED);
-    }
-    Ok(Some((submit, start, length)))
 }
 
 /// Returns the number of nodes of a job, of those it had if that is known. A number that cannot be read is none.
@@ -428,7 +366,6 @@ fn amounts(
         let at = list.map_or(0, |(at, _)| at);
         return Err(FieldError::described(at, format!("an amount of {large} billionths"), "amounts below 10^18"));
     }
-    tally.adjust(UTC);
     Ok(Some(amounts))
 }
 
