@@ -6,7 +6,7 @@ use evenhand_model::{Nano, Time};
 use evenhand_policies::Registry;
 use evenhand_slurm::{
     Accounts, Configuration, FinishedJob, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, PlanError, Qos, Queue,
-    SiteSnapshot, Unranked,
+    SiteSnapshot, Unranked, explain_reason,
 };
 use serde::Serialize;
 
@@ -148,7 +148,7 @@ impl Record {
                 shares: named(&place.standing.shares),
                 commitments: named(&place.standing.commitments),
                 before: place.before,
-                waits_for: waits_for(plan, place),
+                waits_for: waits_for(plan, place, job),
                 slurm_place: slurm_places.get(&place.job).copied().unwrap_or(0),
                 slurm_priority: job.priority,
             }
@@ -186,9 +186,13 @@ fn reason(why: &Unranked) -> String {
     }
 }
 
-/// Returns what a job waits for.
-fn waits_for(plan: &Plan, place: &Place) -> String {
+/// Returns what a job waits for. Where nothing is missing and no task is before it, that is Slurm's own reason: a turn that has come
+/// explains nothing.
+fn waits_for(plan: &Plan, place: &Place, job: &Job) -> String {
     match &place.lacks {
+        Lacks::Nothing if place.before == 0 => {
+            format!("Slurm's reason {}: {}", job.reason(), explain_reason(job.reason()).1)
+        }
         Lacks::Nothing => "its turn".into(),
         Lacks::OnMachines => "enough free capacity on one machine".into(),
         Lacks::AtSite(lacking) => {
@@ -297,6 +301,39 @@ fn explanation(plan: &Plan, queue: &Queue, id: u64, policy: &str) -> Result<Stri
         let rest = if rest > 0 { format!("; and {rest} more users") } else { String::new() };
         sentences.push(format!("Jobs before it, by user: {}{rest}.", listed.join("; ")));
     }
-    sentences.push(format!("It waits for {}.", waits_for(plan, place)));
+    let waits_for = waits_for(plan, place, job);
+    sentences.push(match (&place.lacks, place.before) {
+        (Lacks::Nothing, 0) => format!("The site and its nodes have free what it asks for; it waits for {waits_for}."),
+        _ => format!("It waits for {waits_for}."),
+    });
     Ok(sentences.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use evenhand_policies::Standing;
+
+    use super::*;
+
+    #[test]
+    fn the_first_job_waits_for_slurm_s_own_reason_where_nothing_is_missing() {
+        let text =
+            "JOBID|USER|STATE|REASON\n7|ann|PENDING|ReqNodeNotAvail, UnavailableNodes:n2\n8|ann|PENDING|Resources\n";
+        let queue = Queue::parse(text).unwrap();
+        let plan = Plan {
+            resources: Vec::new(),
+            capacity: Vec::new(),
+            parties: Vec::new(),
+            places: Vec::new(),
+            unranked: Vec::new(),
+        };
+        let place = |before| Place { job: 0, party: 0, standing: Standing::default(), before, lacks: Lacks::Nothing };
+        let waits = |before, at: usize| waits_for(&plan, &place(before), &queue.jobs[at]);
+        assert_eq!(
+            waits(0, 0),
+            "Slurm's reason ReqNodeNotAvail, UnavailableNodes:n2: nodes that it needs are down, drained or reserved for something else"
+        );
+        assert!(waits(0, 1).starts_with("Slurm's reason Resources: it waits until"));
+        assert_eq!(waits(3, 1), "its turn");
+    }
 }
