@@ -45,6 +45,9 @@ struct PlaceRecord {
     /// Number of tasks that would start before the job's.
     before: u64,
     waits_for: String,
+    /// Slurm's reason, where that is what it waits for.
+    #[serde(skip)]
+    slurm_reason: Option<String>,
     /// Place in Slurm's own order of these jobs.
     slurm_place: usize,
     slurm_priority: Option<u64>,
@@ -149,6 +152,7 @@ impl Record {
                 commitments: named(&place.standing.commitments),
                 before: place.before,
                 waits_for: waits_for(plan, place, job),
+                slurm_reason: has_come(place).then(|| job.reason().to_string()),
                 slurm_place: slurm_places.get(&place.job).copied().unwrap_or(0),
                 slurm_priority: job.priority,
             }
@@ -186,12 +190,17 @@ fn reason(why: &Unranked) -> String {
     }
 }
 
-/// Returns what a job waits for. Where nothing is missing and no task is before it, that is Slurm's own reason: a turn that has come
-/// explains nothing.
+/// Returns whether nothing is missing for a job and no task is before it. Then what it waits for is Slurm's own reason: a turn that
+/// has come explains nothing.
+fn has_come(place: &Place) -> bool {
+    place.lacks == Lacks::Nothing && place.before == 0
+}
+
+/// Returns what a job waits for.
 fn waits_for(plan: &Plan, place: &Place, job: &Job) -> String {
     match &place.lacks {
-        Lacks::Nothing if place.before == 0 => {
-            format!("Slurm's reason {}: {}", job.reason(), explain_reason(job.reason()).1)
+        Lacks::Nothing if has_come(place) => {
+            format!("Slurm's reason is {}: {}", job.reason(), explain_reason(job.reason()).1)
         }
         Lacks::Nothing => "its turn".into(),
         Lacks::OnMachines => "enough free capacity on one machine".into(),
@@ -220,10 +229,21 @@ fn table(record: &Record) -> String {
             place.slurm_place.to_string(),
             place.before.to_string(),
             format!("{:.4}", place.key),
-            place.waits_for.clone(),
+            // In words below the table, which would be too wide.
+            place
+                .slurm_reason
+                .as_ref()
+                .map_or(place.waits_for.clone(), |reason| printable(&format!("Slurm: {reason}"))),
         ]);
     }
     let mut text = format!("{}\n\nThe order of {}; the lowest key is first.", table.render(), record.policy);
+    for place in record.places.iter().filter(|place| place.slurm_reason.is_some()) {
+        text.push_str(&format!(
+            "\nJob {}: nodes of the site have free what it asks for, and no task is before it. {}.",
+            place.job,
+            printable(&place.waits_for)
+        ));
+    }
     let behind = reason(&Unranked::Behind);
     let named: Vec<&UnrankedRecord> = record.unranked.iter().filter(|job| job.why != behind).collect();
     if record.unranked.len() > named.len() {
@@ -301,10 +321,9 @@ fn explanation(plan: &Plan, queue: &Queue, id: u64, policy: &str) -> Result<Stri
         let rest = if rest > 0 { format!("; and {rest} more users") } else { String::new() };
         sentences.push(format!("Jobs before it, by user: {}{rest}.", listed.join("; ")));
     }
-    let waits_for = waits_for(plan, place, job);
-    sentences.push(match (&place.lacks, place.before) {
-        (Lacks::Nothing, 0) => format!("The site and its nodes have free what it asks for; it waits for {waits_for}."),
-        _ => format!("It waits for {waits_for}."),
+    sentences.push(match has_come(place) {
+        true => format!("Nodes of the site have free what it asks for. {}.", waits_for(plan, place, job)),
+        false => format!("It waits for {}.", waits_for(plan, place, job)),
     });
     Ok(sentences.join("\n"))
 }
@@ -331,9 +350,9 @@ mod tests {
         let waits = |before, at: usize| waits_for(&plan, &place(before), &queue.jobs[at]);
         assert_eq!(
             waits(0, 0),
-            "Slurm's reason ReqNodeNotAvail, UnavailableNodes:n2: nodes that it needs are down, drained or reserved for something else"
+            "Slurm's reason is ReqNodeNotAvail, UnavailableNodes:n2: nodes that it needs are down, drained or reserved for something else"
         );
-        assert!(waits(0, 1).starts_with("Slurm's reason Resources: it waits until"));
+        assert!(waits(0, 1).starts_with("Slurm's reason is Resources: it waits until"));
         assert_eq!(waits(3, 1), "its turn");
     }
 }
