@@ -93,11 +93,12 @@ impl StartRecord {
         self
     }
 
-    /// Returns whether the forecast counts on a start at once of a job that is known not to fit now and is planned in `seconds`: its
-    /// lowest quantile is now, and so is its median, or the whole interval is before the planned start.
-    pub fn is_contradicted_by(&self, seconds: i64) -> bool {
+    /// Returns whether the forecast counts on a start at once of a job that is known not to fit now and is planned in `seconds`: it
+    /// starts now by the replays (`starts_now`) or by its lowest quantile, and so by its median, or the whole interval is before the
+    /// planned start.
+    pub fn is_contradicted_by(&self, seconds: i64, starts_now: bool) -> bool {
         let low = self.quantiles_s.first().map_or(self.median_s, |(_, wait)| *wait);
-        low == 0 && (self.median_s == 0 || self.interval_80_s[1] < seconds)
+        (starts_now || low == 0) && (self.median_s == 0 || self.interval_80_s[1] < seconds)
     }
 
     /// Returns the record with a start that is planned, in so many seconds, in place of the forecast one. By then it starts, if jobs
@@ -144,8 +145,9 @@ mod tests {
         let shifted = record.clone().later_by(30);
         assert_eq!((shifted.median_s, shifted.start_s, shifted.interval_80_s), (50, 1050, [30, 110]));
         assert_eq!(shifted.quantiles_s[0].1, 30);
-        assert_eq!([80, 81].map(|seconds| record.is_contradicted_by(seconds)), [false, true]);
-        assert!(!shifted.is_contradicted_by(5000), "its lowest quantile is not now");
+        assert_eq!([80, 81].map(|seconds| record.is_contradicted_by(seconds, false)), [false, true]);
+        assert!(!shifted.is_contradicted_by(5000, false), "its lowest quantile is not now");
+        assert!(shifted.is_contradicted_by(5000, true), "but it starts now by the replays");
         let planned = record.planned(600, "slurm");
         assert_eq!((planned.median_s, planned.start_s, planned.interval_80_s), (600, 1600, [1, 600]));
         assert!(planned.weights.is_empty() && planned.planned_by == Some("slurm"));

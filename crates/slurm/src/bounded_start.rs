@@ -25,11 +25,11 @@ pub struct NotPlanned {
 
 /// Puts what Slurm knows of a waiting job beside the forecast of its start: the job does not start before its begin time, and not
 /// now if Slurm found that it cannot. Where the forecast, which counts the CPUs of the pool alone, is now all the same, the start that
-/// Slurm plans takes its place.
+/// Slurm plans takes its place. `starts_now` is whether the job starts now by the replays, that is by CPUs.
 ///
 /// # Errors
 /// Returns an error if what the job needs is not free, the forecast is now, and Slurm plans no start.
-pub fn bounded_start(record: StartRecord, job: &Job, now: Time) -> Result<StartRecord, NotPlanned> {
+pub fn bounded_start(record: StartRecord, job: &Job, starts_now: bool, now: Time) -> Result<StartRecord, NotPlanned> {
     let at = seconds(now);
     let from_now = |time: Time| (seconds(time) - at).max(1);
     let begin = job.begins(now);
@@ -55,7 +55,7 @@ pub fn bounded_start(record: StartRecord, job: &Job, now: Time) -> Result<StartR
     }
     let not_free = matches!(kind, ReasonKind::Resources | ReasonKind::Site);
     match planned {
-        Some(planned) if record.is_contradicted_by(from_now(planned)) => {
+        Some(planned) if record.is_contradicted_by(from_now(planned), starts_now) => {
             record.caveats.push(format!(
                 "The forecast counts on a start at once, but Slurm found that it cannot: the start shown is the one that Slurm plans, {}, \
                  if the jobs that run reach their limits. It is earlier if they end before.",
@@ -75,7 +75,7 @@ pub fn bounded_start(record: StartRecord, job: &Job, now: Time) -> Result<StartR
             // Not now, as Slurm has found.
             record = record.not_before(1);
         }
-        None if not_free && record.median_s == 0 => {
+        None if not_free && (starts_now || record.median_s == 0) => {
             return Err(NotPlanned { job: job.id, reason: job.reason().to_string(), means });
         }
         None if not_free => record = record.not_before(1),
@@ -101,12 +101,20 @@ mod tests {
 
     /// A job as `squeue` shows it, and its forecast at 1000 s.
     fn bounded(reason: &str, start: &str, eligible: &str, quantiles: [i64; 3]) -> Result<StartRecord, NotPlanned> {
+        bounded_if(false, [reason, start, eligible], quantiles)
+    }
+
+    fn bounded_if(
+        starts_now: bool,
+        [reason, start, eligible]: [&str; 3],
+        quantiles: [i64; 3],
+    ) -> Result<StartRecord, NotPlanned> {
         let text =
             format!("JOBID|USER|STATE|REASON|START_TIME|ELIGIBLE_TIME\n7|ann|PENDING|{reason}|{start}|{eligible}\n");
         let job = &Queue::parse(&text).unwrap().jobs[0];
         let forecast = Forecast { quantiles, interval: (quantiles[0], quantiles[2]), weights: [1.0, 0.0, 0.0] };
         let record = StartRecord::new(1000, 0, &forecast, "job 7".into());
-        bounded_start(record, job, Time::from_secs(1000))
+        bounded_start(record, job, starts_now, Time::from_secs(1000))
     }
 
     #[test]
@@ -118,6 +126,10 @@ mod tests {
         assert!(record.caveats[1].starts_with("The forecast counts on a start at once, but Slurm found"), "{record:?}");
         let error = bounded("Resources", "N/A", "900", [0, 0, 0]).unwrap_err().to_string();
         assert!(error.contains("Slurm's reason is Resources") && error.contains("ask again in a minute"), "{error}");
+        // What similar jobs waited does not let it start either.
+        let record = bounded_if(true, ["Resources", "4600", "900"], [50, 50, 50]).unwrap();
+        assert_eq!((record.median_s, record.planned_by), (3600, Some("slurm")));
+        assert!(bounded_if(true, ["Resources", "N/A", "900"], [50, 50, 50]).is_err());
         // Slurm has not looked at the job yet: nothing contradicts the forecast.
         assert_eq!(bounded("None", "N/A", "900", [0, 0, 0]).unwrap().median_s, 0);
     }

@@ -99,7 +99,9 @@ impl PastAndQueue {
         now: Time,
     ) -> Option<Result<StartRecord, NotPlanned>> {
         let job = &queue.jobs[record];
-        let forecast = match (self.job_of_record(record), job.begins(now)) {
+        let waiting = self.job_of_record(record);
+        let starts_now = waiting.is_some_and(|waiting| forecaster.waiting_job_starts_now(waiting));
+        let forecast = match (waiting, job.begins(now)) {
             (Some(waiting), _) => forecaster.waiting_job(waiting)?,
             (None, Some(_)) if job.no_turn().is_none() => forecaster.new_job(&self.new_job(&NewJob {
                 user: &job.user,
@@ -112,7 +114,7 @@ impl PastAndQueue {
         };
         let waited = seconds(now) - seconds(job.submit.unwrap_or(now));
         let start = StartRecord::new(seconds(now), waited, &forecast, format!("job {}", job.id));
-        Some(bounded_start(start.of_job(job.id, job.user.clone()), job, now))
+        Some(bounded_start(start.of_job(job.id, job.user.clone()), job, starts_now, now))
     }
 
     /// Returns a job that could be submitted, for the forecaster.

@@ -131,10 +131,12 @@ fn partition<'a>(name: &str, from: &str, partitions: &'a [Partition]) -> Result<
 }
 
 impl Admitted<'_> {
-    /// Puts what is free beside the forecast of the start: the job does not start now if what it asks for is not free.
+    /// Puts what is free beside the forecast of the start: the job does not start now if what it asks for is not free. `starts_now` is
+    /// whether it does by the replays, that is by CPUs.
     pub(super) fn bounded(
         &self,
         record: StartRecord,
+        starts_now: bool,
         nodes: &[Node],
         queue: &Queue,
         now: Time,
@@ -150,7 +152,7 @@ impl Admitted<'_> {
         if free_in == 0 {
             return Ok(record);
         }
-        if !record.is_contradicted_by(free_in) {
+        if !record.is_contradicted_by(free_in, starts_now) {
             let mut record = record.not_before(1);
             record.caveats.push(
                 "What it asks for is not free now. The forecast counts the CPUs of the whole site alone: not memory, GPUs, whole nodes or \
@@ -241,7 +243,7 @@ mod tests {
         let job = admitted(&wanted, &partitions, &nodes).unwrap();
         let start = |quantiles: [i64; 3], nodes: &[Node]| {
             let forecast = Forecast { quantiles, interval: (quantiles[0], quantiles[2]), weights: [1.0, 0.0, 0.0] };
-            job.bounded(StartRecord::new(1000, 0, &forecast, "job".into()), nodes, &queue, Time::from_secs(1000))
+            job.bounded(StartRecord::new(1000, 0, &forecast, "job".into()), false, nodes, &queue, Time::from_secs(1000))
         };
         let planned = start([0, 0, 0], &nodes).unwrap();
         assert_eq!((planned.median_s, planned.planned_by), (500, Some("limits")));

@@ -74,9 +74,10 @@ pub(super) fn run(args: &SlurmWhenArgs, common: &Common, console: &Console) -> R
             cpus: job.wanted.cpus,
             limit: job.request.limit,
         });
+        let starts_now = forecaster.new_job_starts_now(&new);
         let start = StartRecord::new(at, 0, &forecaster.new_job(&new), name.clone());
         let start = start.of_shape(name.clone(), Some(user.clone()));
-        forecasts.push(job.bounded(start, &nodes, &queue, now)?);
+        forecasts.push(job.bounded(start, starts_now, &nodes, &queue, now)?);
     }
     let record = StartsRecord::new(at, forecaster.waiting().len(), forecasts);
     if console.is_json() { console.json(&record) } else { console.result(&record.text(&LogClock::since_1970(at))) }
