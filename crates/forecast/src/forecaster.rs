@@ -60,10 +60,33 @@ impl<'a> Forecaster<'a> {
         self.predictor.forecast_new(&job, &observation)
     }
 
+    /// Returns whether a job that is submitted now would start now in most replays: by what runs and waits alone, not by what similar
+    /// jobs waited.
+    pub fn new_job_starts_now(&mut self, job: &Job) -> bool {
+        let job = Job { submit: self.now, start: self.now, end: self.now, ..*job };
+        let observation = self.observer.observe_new(&job, self.log.jobs().len(), self.seed);
+        most_are_now(observation.replays)
+    }
+
+    /// The same of a job that waits; false if it does not wait now.
+    pub fn waiting_job_starts_now(&mut self, job: usize) -> bool {
+        let Ok(place) = self.waiting().binary_search(&(job as u32)) else { return false };
+        most_are_now(self.observer.replay_waiting(place, self.now, self.seed))
+    }
+
     /// Forecasts how much longer a job waits; none if it does not wait now.
     pub fn waiting_job(&mut self, job: usize) -> Option<Forecast> {
         let place = self.waiting().binary_search(&(job as u32)).ok()?;
         let remaining = self.observer.replay_waiting(place, self.now, self.seed);
         Some(self.predictor.forecast_waiting(job, &remaining, self.now))
     }
+}
+
+fn most_are_now(waits: impl IntoIterator<Item = i64>) -> bool {
+    let (mut now, mut all) = (0, 0);
+    for wait in waits {
+        now += usize::from(wait <= 0);
+        all += 1;
+    }
+    2 * now > all
 }

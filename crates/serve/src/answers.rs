@@ -164,7 +164,7 @@ impl From<NotWaiting> for NoAnswer {
         let text = error.to_string();
         match error {
             NotWaiting::NoNumber { .. } => NoAnswer::BadRequest(text),
-            NotWaiting::NotSeen { .. } => NoAnswer::NotFound(text),
+            NotWaiting::NotSeen { .. } | NotWaiting::NoPart { .. } => NoAnswer::NotFound(text),
             NotWaiting::Other { .. } => NoAnswer::Conflict(text),
         }
     }
@@ -278,8 +278,14 @@ impl View<'_> {
     pub(crate) fn when(&self, text: &str, forecasts: &Forecasts) -> Result<StartRecord, NoAnswer> {
         let (queue, _) = self.seen_queue();
         let job = &queue.jobs[queue.find_waiting(text)?];
-        if let Some(why) = job.no_turn() {
-            return Err(NoAnswer::Conflict(format!("job {} {why}, so that its start cannot be forecast", job.id)));
+        if let Some(no_turn) = job.no_turn() {
+            return Err(NoAnswer::Conflict(format!(
+                "job {} {}, so that its start cannot be forecast; {}",
+                job.id, no_turn.why, no_turn.remedy
+            )));
+        }
+        if let Some(reason) = forecasts.not_planned.get(&job.id) {
+            return Err(NoAnswer::NotYet(reason.to_string()));
         }
         forecasts.starts.get(&job.id).cloned().ok_or_else(|| {
             NoAnswer::NotYet(match (&forecasts.failure, forecasts.read_at) {

@@ -61,7 +61,10 @@ impl ForecastChecks {
     pub(crate) fn keep(&mut self, snapshot: &Snapshot, forecasts: &Forecasts) {
         let arrays: BTreeSet<u64> =
             snapshot.queue.jobs.iter().filter(|job| job.array.is_some()).map(|job| job.id).collect();
-        for (&job, start) in forecasts.starts.iter().filter(|(job, _)| !arrays.contains(job)) {
+        // A start that Slurm plans is no forecast.
+        let forecast =
+            forecasts.starts.iter().filter(|(job, start)| !arrays.contains(job) && start.planned_by.is_none());
+        for (&job, start) in forecast {
             if self.open.len() >= LARGEST_OPEN {
                 return;
             }
@@ -152,7 +155,7 @@ mod tests {
         Forecasts {
             read_at: Some(Time::from_secs(1000)),
             starts: jobs.iter().map(|&job| (job, start(job))).collect(),
-            failure: None,
+            ..Forecasts::default()
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use evenhand_forecast::{Forecaster, StartRecord};
 use evenhand_model::Time;
-use evenhand_slurm::{JobState, PastAndQueue, ReadError};
+use evenhand_slurm::{JobState, NotPlanned, PastAndQueue, ReadError};
 
 use crate::Readers;
 use crate::agent_nodes::AgentAnswer;
@@ -45,6 +45,8 @@ pub struct Forecasts {
     pub read_at: Option<Time>,
     /// The starts.
     pub starts: BTreeMap<u64, StartRecord>,
+    /// Jobs whose forecast would be wrong, and whose start Slurm has not planned yet.
+    pub not_planned: BTreeMap<u64, NotPlanned>,
     /// Why there are none, if that is known.
     pub failure: Option<String>,
 }
@@ -151,30 +153,34 @@ fn forecast(snapshot: &Snapshot, seed: u64, stop: &Receiver<()>) -> Forecasts {
     if snapshot.slow.ended.is_empty() {
         // From the queue alone an interval would look certain and mean nothing.
         let failure = "no job that ended is known, and so not how long jobs run of their limits".to_string();
-        return Forecasts { read_at, starts: BTreeMap::new(), failure: Some(failure) };
+        return Forecasts { read_at, failure: Some(failure), ..Forecasts::default() };
     }
     let usable = snapshot.nodes.iter().filter(|node| !node.is_unavailable() && !node.is_future());
     let cpus: u64 = usable.map(|node| node.cpus).sum();
     let past = match PastAndQueue::new(&snapshot.slow.ended, &snapshot.queue, cpus, snapshot.read_at) {
         Ok(past) => past,
-        Err(error) => return Forecasts { read_at, starts: BTreeMap::new(), failure: Some(error.to_string()) },
+        Err(error) => return Forecasts { read_at, failure: Some(error.to_string()), ..Forecasts::default() },
     };
     let at = (snapshot.read_at.nanos() / 1_000_000_000) as i64;
     let mut forecaster = Forecaster::at(&past.log, at, seed);
     let jobs = &snapshot.queue.jobs;
     let mut records: Vec<usize> = (0..jobs.len()).filter(|&at| jobs[at].state == JobState::Pending).collect();
     records.sort_by_key(|&at| (std::cmp::Reverse(jobs[at].priority), jobs[at].submit, jobs[at].id));
-    let mut starts = BTreeMap::new();
+    let (mut starts, mut not_planned) = (BTreeMap::new(), BTreeMap::new());
     for record in records.into_iter().take(FORECASTS) {
         // The end must not wait for hundreds of forecasts.
         if stop.try_recv() == Err(std::sync::mpsc::TryRecvError::Disconnected) {
             break;
         }
-        let Some(job) = past.job_of_record(record) else { continue };
-        let Some(forecast) = forecaster.waiting_job(job) else { continue };
-        let (waited, number) = (at - past.log.jobs()[job].submit, jobs[record].id);
-        let start = StartRecord::new(at, waited, &forecast, format!("job {number}"));
-        starts.insert(number, start.of_job(number, jobs[record].user.clone()));
+        match past.start_of_record(&mut forecaster, &snapshot.queue, record, snapshot.read_at) {
+            Some(Ok(start)) => {
+                starts.insert(jobs[record].id, start);
+            }
+            Some(Err(reason)) => {
+                not_planned.insert(jobs[record].id, reason);
+            }
+            None => (),
+        }
     }
-    Forecasts { read_at, starts, failure: None }
+    Forecasts { read_at, starts, not_planned, failure: None }
 }

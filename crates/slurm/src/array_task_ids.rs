@@ -50,6 +50,11 @@ impl ArrayTaskIds {
         each.fold(0, u64::saturating_add)
     }
 
+    /// Returns whether a task is among them.
+    pub fn contains(&self, task: u64) -> bool {
+        self.ranges.iter().any(|(from, to, step)| (*from..=*to).contains(&task) && (task - from).is_multiple_of(*step))
+    }
+
     /// Returns the first id.
     pub fn first(&self) -> Option<u64> {
         self.ranges.first().map(|(from, ..)| *from)
@@ -94,10 +99,13 @@ mod tests {
                 _ => (from, from + length, step),
             }).collect();
             let counted: u64 = ranges.iter().map(|&(from, to, step)| (from..=to).step_by(step as usize).count() as u64).sum();
+            let ranges_of_test = ranges.clone();
             let tasks = ArrayTaskIds { ranges, max_running };
             prop_assert_eq!(ArrayTaskIds::parse(&tasks.to_string()), Some(tasks.clone()));
             prop_assert_eq!(ArrayTaskIds::parse(&format!("[{tasks}]")), Some(tasks.clone()));
             prop_assert_eq!(tasks.count(), counted);
+            let listed = |task: u64| ranges_of_test.iter().any(|&(from, to, step)| (from..=to).step_by(step as usize).any(|t| t == task));
+            prop_assert!((0..1100).all(|task| tasks.contains(task) == listed(task)));
         }
 
         #[test]

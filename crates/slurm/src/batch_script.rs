@@ -1,9 +1,12 @@
 //! The request of a batch script: its `#SBATCH` lines, as far as a forecast needs them.
 
 use evenhand_model::Span;
+use evenhand_workload::slurm_notation::memory;
 use thiserror::Error;
 
 use crate::error::quoted;
+use crate::generic_resources::parse_gres;
+use crate::new_request::NewRequest;
 use crate::parse_values::Limit;
 
 /// What a job asks for.
@@ -23,6 +26,14 @@ pub struct BatchRequest {
     pub partition: Option<String>,
     /// The account.
     pub account: Option<String>,
+    /// The GPUs on each node.
+    pub gpus_per_node: u64,
+    /// The GPUs of the whole job.
+    pub gpus: u64,
+    /// The memory on each node, in bytes.
+    pub memory_per_node: u64,
+    /// The memory for each CPU, in bytes.
+    pub memory_per_cpu: u64,
 }
 
 /// A line of a batch script that Slurm would not take.
@@ -101,6 +112,14 @@ impl BatchRequest {
             "-t" | "--time" => {
                 self.limit = Limit::parse(value).ok_or("a time limit such as 2:00:00, 1-00:00:00, or minutes")?.span();
             }
+            "--gres" | "--gpus-per-node" => self.gpus_per_node = gpus(name, value).ok_or(EXPECTED_GPUS)?,
+            "-G" | "--gpus" => self.gpus = gpus(name, value).ok_or(EXPECTED_GPUS)?,
+            "--mem" | "--mem-per-cpu" => {
+                let text = value.to_ascii_uppercase();
+                let bytes = memory(text.as_bytes()).and_then(|nano| u64::try_from(nano / 1_000_000_000).ok());
+                let bytes = bytes.ok_or("an amount of memory such as 4000 (MiB), 500M or 4G")?;
+                *(if name == "--mem" { &mut self.memory_per_node } else { &mut self.memory_per_cpu }) = bytes;
+            }
             "-p" | "--partition" => self.partition = value.split(',').next().map(str::to_string),
             _ => self.account = Some(value.to_string()),
         }
@@ -110,8 +129,25 @@ impl BatchRequest {
     /// Returns how many CPUs it asks for, at least.
     pub fn cpus(&self) -> u64 {
         let nodes = self.nodes.unwrap_or(1);
-        let tasks = self.tasks.unwrap_or_else(|| nodes.saturating_mul(self.tasks_per_node.unwrap_or(1)));
-        tasks.max(nodes).saturating_mul(self.cpus_per_task.unwrap_or(1))
+        self.tasks_at_least(nodes).saturating_mul(self.cpus_per_task.unwrap_or(1))
+    }
+
+    fn tasks_at_least(&self, nodes: u64) -> u64 {
+        self.tasks.unwrap_or_else(|| nodes.saturating_mul(self.tasks_per_node.unwrap_or(1))).max(nodes)
+    }
+
+    /// Returns what nodes have to have for it, if it runs for `limit`.
+    pub fn request(&self, limit: Span) -> NewRequest {
+        let (nodes, cpus_per_chunk) = (self.nodes.unwrap_or(1), self.cpus_per_task.unwrap_or(1));
+        NewRequest {
+            nodes,
+            chunks: self.tasks_at_least(nodes),
+            cpus_per_chunk,
+            memory_per_node: self.memory_per_node.max(self.memory_per_cpu.saturating_mul(cpus_per_chunk)),
+            gpus_per_node: self.gpus_per_node,
+            gpus: self.gpus,
+            limit,
+        }
     }
 }
 
@@ -136,7 +172,19 @@ fn least_nodes(text: &str) -> Option<u64> {
     text.split(',').map(least).try_fold(u64::MAX, |so_far, part| Some(so_far.min(part?)))
 }
 
-const KNOWN: [&str; 13] = [
+const EXPECTED_GPUS: &str = "a number of GPUs, such as gpu:2 or gpu:a100:2 for --gres, and 2 or a100:2 for others";
+
+/// Returns how many GPUs an option asks for: `--gres=gpu:a100:2,shard:1`, `--gpus=a100:2`.
+fn gpus(option: &str, value: &str) -> Option<u64> {
+    let list = match option {
+        "--gres" => parse_gres(value)?,
+        // These options name the GPU's type, or nothing before the number.
+        _ => parse_gres(&value.split(',').map(|part| format!("gpu:{part}")).collect::<Vec<_>>().join(","))?,
+    };
+    Some(list.iter().filter(|gres| gres.name == "gpu").fold(0, |sum: u64, gres| sum.saturating_add(gres.count)))
+}
+
+const KNOWN: [&str; 19] = [
     "-N",
     "--nodes",
     "-n",
@@ -150,6 +198,12 @@ const KNOWN: [&str; 13] = [
     "--partition",
     "-A",
     "--account",
+    "--gres",
+    "-G",
+    "--gpus",
+    "--gpus-per-node",
+    "--mem",
+    "--mem-per-cpu",
 ];
 
 /// Splits `--time=5`, `-t5` and `--time` into the option and its value.
@@ -185,6 +239,19 @@ mod tests {
         assert_eq!((request.nodes, request.tasks, request.cpus()), (Some(2), None, 16));
         assert_eq!((request.limit, request.partition.as_deref()), (Some(Span::from_secs(86_400)), Some("a")));
         assert_eq!(parse("true\n").unwrap().cpus(), 1);
+    }
+
+    #[test]
+    fn gpus_and_memory_are_asked_of_nodes() {
+        let of = |options: &str| {
+            let request = parse(&format!("#SBATCH {options}\n")).unwrap().request(Span::from_secs(60));
+            (request.nodes, request.gpus_per_node, request.gpus, request.memory_per_node >> 20)
+        };
+        assert_eq!(of("--gres=gpu:a100:7,shard:2 -N2 --mem=4G"), (2, 7, 0, 4096));
+        assert_eq!(of("--gpus=3 --mem-per-cpu 500 -c 4"), (1, 0, 3, 2000));
+        assert_eq!(of("-G a100:2,v100:1 --gpus-per-node=v100:2 --gres=none"), (1, 0, 3, 0));
+        let error = parse("#SBATCH --gres=gpu:many:x\n").unwrap_err().to_string();
+        assert!(error.starts_with("job.sh:2: found \"gpu:many:x\", expected a number of GPUs"), "{error}");
     }
 
     #[test]

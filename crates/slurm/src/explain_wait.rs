@@ -6,7 +6,8 @@ use evenhand_forecast::{HORIZON_S, Replay, Running, Waiting};
 use evenhand_model::Time;
 
 use crate::nodes::Node;
-use crate::queue::{Job, JobState, Queue};
+use crate::queue::{Job, Queue};
+use crate::turn::{tasks_at_once, waits};
 
 /// Jobs of one user that stand before a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,16 +73,16 @@ impl<'a> WaitingJob<'a> {
         let key = |job: &Job| (std::cmp::Reverse(job.priority), job.submit, job.id);
         let stands_before = |&at: &usize| {
             let other = &queue.jobs[at];
-            at != job && waits(other) && shares_partition(own, other) && key(other) < key(own)
+            at != job && waits(other, now) && shares_partition(own, other) && key(other) < key(own)
         };
         let mut before: Vec<usize> = (0..queue.jobs.len()).filter(stands_before).collect();
         before.sort_by_key(|&at| key(&queue.jobs[at]));
         WaitingJob { queue, job, now, cpus, free_cpus, before }
     }
 
-    /// Returns how many jobs stand before it.
+    /// Returns how many jobs stand before it: those that wait for their turn, and of arrays the tasks that may start at once.
     pub fn jobs_before(&self) -> u64 {
-        self.before.iter().map(|&at| self.queue.jobs[at].tasks()).sum()
+        self.before.iter().map(|&at| tasks_at_once(self.queue, &self.queue.jobs[at])).sum()
     }
 
     /// Returns who stands before it, by user and account, those who ask for most CPUs first.
@@ -90,8 +91,9 @@ impl<'a> WaitingJob<'a> {
         for &at in &self.before {
             let job = &self.queue.jobs[at];
             let (jobs, cpus) = sums.entry((&job.user, job.account.as_deref())).or_default();
-            *jobs += job.tasks();
-            *cpus = cpus.saturating_add(job.tasks().saturating_mul(cpus_of(job)));
+            let tasks = tasks_at_once(self.queue, job);
+            *jobs += tasks;
+            *cpus = cpus.saturating_add(tasks.saturating_mul(cpus_of(job)));
         }
         let ahead = sums.into_iter().map(|((user, account), (jobs, cpus))| Ahead {
             user: user.to_string(),
@@ -106,8 +108,8 @@ impl<'a> WaitingJob<'a> {
     }
 
     /// Plans the start for the request and for smaller ones: by CPUs of the job's partitions, in the order of priority with
-    /// EASY backfilling, where each job runs to its limit and none is submitted. First the request itself, then what
-    /// starts earlier. Memory, GPUs and the shapes of nodes are not planned.
+    /// EASY backfilling, where each job runs to its limit and none is submitted; not before its begin time. First the request itself,
+    /// then what starts earlier. Memory, GPUs and the shapes of nodes are not planned.
     pub fn what_if(&self) -> Vec<Planned> {
         let own = &self.queue.jobs[self.job];
         let mut replay = self.replay();
@@ -144,14 +146,23 @@ impl<'a> WaitingJob<'a> {
         }
         for &at in &self.before {
             let job = &self.queue.jobs[at];
-            replay.queue.extend(std::iter::repeat_n(waiting(job), job.tasks().min(MOST_TASKS) as usize));
+            let tasks = tasks_at_once(self.queue, job).min(MOST_TASKS);
+            replay.queue.extend(std::iter::repeat_n(waiting(job), tasks as usize));
         }
-        replay.queue.push(waiting(own));
+        replay.queue.push(self.own_request());
         replay
     }
 
+    /// The job as it was submitted; one with a begin time as if it were submitted then.
+    fn own_request(&self) -> Waiting {
+        let own = &self.queue.jobs[self.job];
+        let begin =
+            own.begins(self.now).map_or(0, |begin| begin.since(self.now).nanos().div_ceil(1_000_000_000) as i64);
+        Waiting { submit: begin, ..waiting(own) }
+    }
+
     fn plan(&self, request: Request, replay: &mut Replay) -> Planned {
-        let mut target = waiting(&self.queue.jobs[self.job]);
+        let mut target = self.own_request();
         match request {
             Request::Unchanged => (),
             Request::Limit(limit) => (target.run, target.limit) = (limit, limit),
@@ -177,13 +188,13 @@ fn waiting(job: &Job) -> Waiting {
 const MOST_TASKS: u64 = 1000;
 
 /// A year, for a job without a limit.
-const NO_LIMIT_S: i64 = 366 * 86_400;
+pub(crate) const NO_LIMIT_S: i64 = 366 * 86_400;
 
-fn limit_s(job: &Job) -> i64 {
+pub(crate) fn limit_s(job: &Job) -> i64 {
     job.limit.span().map_or(NO_LIMIT_S, |span| (span.nanos() / 1_000_000_000) as i64).max(1)
 }
 
-fn cpus_of(job: &Job) -> u64 {
+pub(crate) fn cpus_of(job: &Job) -> u64 {
     job.cpus.unwrap_or_else(|| job.requested.cpus()).max(1)
 }
 
@@ -193,11 +204,6 @@ fn size(cpus: u64) -> i64 {
 
 fn shares_partition(a: &Job, b: &Job) -> bool {
     a.partitions.iter().any(|partition| b.partitions.contains(partition))
-}
-
-/// Whether a record of the queue waits for its turn, not for something else.
-pub(crate) fn waits(job: &Job) -> bool {
-    job.state == JobState::Pending && job.held().is_none() && job.waits_for().is_none()
 }
 
 #[cfg(test)]
@@ -235,8 +241,8 @@ mod tests {
         let of = |reason: &str, dependency: &str| {
             let text = format!("JOBID|USER|STATE|REASON|PRIORITY|DEPENDENCY\n1|ann|PENDING|{reason}|7|{dependency}\n");
             let job = &Queue::parse(&text).unwrap().jobs[0];
-            assert_eq!(waits(job), job.no_turn().is_none());
-            waits(job)
+            assert_eq!(waits(job, Time::from_secs(1100)), job.no_turn().is_none());
+            waits(job, Time::from_secs(1100))
         };
         assert!(of("Priority", "(null)"));
         // What is left of its dependencies keeps the job no longer.
@@ -245,6 +251,23 @@ mod tests {
         // Releases that do not print the state of a dependency.
         assert!(!of("Dependency", "afterok:4"));
         assert!(!of("DependencyNeverSatisfied", "afterok:4(failed)"));
+    }
+
+    #[test]
+    fn throttled_tasks_do_not_stand_before_and_a_begin_time_is_kept() {
+        let text = "JOBID|USER|STATE|REASON|PARTITION|PRIORITY|SUBMIT_TIME|ELIGIBLE_TIME|TIME_LIMIT|CPUS|ARRAY_JOB_ID|ARRAY_TASK_ID\n\
+            1|ann|PENDING|JobArrayTaskLimit|main|9|1000|N/A|5:00|8|1|3-50%2\n\
+            2|ann|PENDING|PartitionTimeLimit|main|9|1000|1000|5:00|8|2|N/A\n\
+            3|bob|PENDING|BeginTime|main|9|1000|9000|5:00|8|3|N/A\n\
+            4|cid|PENDING|Resources|main|7|1050|1050|3:20|2|4|N/A\n";
+        let (queue, nodes) =
+            (Queue::parse(text).unwrap(), Nodes::parse(&NODE.replace("CPUAlloc=6", "CPUAlloc=0")).unwrap().nodes);
+        let waiting = WaitingJob::new(&queue, &nodes, 3, Time::from_secs(1100));
+        assert_eq!((waiting.jobs_before(), waiting.ahead()), (0, Vec::new()));
+        assert_eq!(waiting.what_if(), [Planned { request: Request::Unchanged, start_s: Some(0) }]);
+        // Nothing that is asked for starts the job before its begin time.
+        let later = WaitingJob::new(&queue, &nodes, 2, Time::from_secs(1100)).what_if();
+        assert_eq!(later, [Planned { request: Request::Unchanged, start_s: Some(7900) }]);
     }
 
     #[test]

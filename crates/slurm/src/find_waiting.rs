@@ -21,6 +21,14 @@ pub enum NotWaiting {
         /// Slurm's word.
         state: String,
     },
+    /// The job has no such task or component, or it has ended.
+    #[error(
+        "squeue shows no task or component {found}; it has ended or never was; expected one that waits, see squeue --array --me"
+    )]
+    NoPart {
+        /// The text.
+        found: String,
+    },
     /// `squeue` does not show the job.
     #[error(
         "squeue shows no job {job}; it has ended or never was, or the site's PrivateData hides it; expected a job that waits, see \
@@ -49,12 +57,24 @@ impl Queue {
         if records.is_empty() { Err(NotWaiting::NotSeen { job: number }) } else { Ok(records) }
     }
 
-    /// Finds the record that waits under a job's number: of an array or a heterogeneous job the first that waits.
+    /// Finds the record that waits under a job's number: of an array or a heterogeneous job the first that waits, unless the text
+    /// names a task or a component.
     ///
     /// # Errors
     /// Returns an error if the text is no number, or no record of that number waits.
     pub fn find_waiting(&self, text: &str) -> Result<usize, NotWaiting> {
-        let records = self.records_of(text)?;
+        let mut records = self.records_of(text)?;
+        let part = |mark: char| text.split_once(mark).and_then(|(_, part)| part.parse::<u64>().ok());
+        let (task, offset) = (part('_'), part('+'));
+        let is_named = |at: &usize| {
+            let (array, component) = (self.jobs[*at].array.as_ref(), self.jobs[*at].heterogeneous);
+            task.is_none_or(|task| array.is_some_and(|array| array.tasks.contains(task)))
+                && offset.is_none_or(|offset| component.is_some_and(|component| component.offset == offset))
+        };
+        records.retain(is_named);
+        if records.is_empty() {
+            return Err(NotWaiting::NoPart { found: text.chars().take(40).collect() });
+        }
         let waiting = records.iter().copied().find(|&at| self.jobs[at].state == JobState::Pending);
         waiting.ok_or_else(|| NotWaiting::Other {
             job: job_number(text).unwrap_or_default(),
@@ -67,21 +87,6 @@ impl Queue {
         let waits = |at: &usize| self.jobs[*at].user == user && self.jobs[*at].state == JobState::Pending;
         let key = |at: &usize| (std::cmp::Reverse(self.jobs[*at].priority), self.jobs[*at].submit, self.jobs[*at].id);
         (0..self.jobs.len()).filter(waits).min_by_key(key)
-    }
-}
-
-impl Job {
-    /// Returns Slurm's reason for waiting, `None` in words if it gave none.
-    pub fn reason(&self) -> &str {
-        self.reason.as_deref().unwrap_or("None")
-    }
-
-    /// Returns why no start can be forecast, if the job waits for something else than its turn.
-    pub fn no_turn(&self) -> Option<String> {
-        if self.held().is_some() {
-            return Some("is held".to_string());
-        }
-        self.waits_for().map(|dependency| format!("waits for other jobs ({dependency})"))
     }
 }
 
@@ -104,6 +109,10 @@ mod tests {
             (queue.find_waiting("7"), queue.find_waiting("7_[1-5]"), queue.find_waiting("9")),
             (Ok(1), Ok(1), Ok(1))
         );
+        assert_eq!(queue.find_waiting("7_4"), Ok(1));
+        assert_eq!(queue.find_waiting("7_0"), Err(NotWaiting::Other { job: 7, state: "RUNNING".into() }));
+        assert_eq!(queue.find_waiting("7_6"), Err(NotWaiting::NoPart { found: "7_6".into() }));
+        assert_eq!(queue.find_waiting("8+1"), Err(NotWaiting::NoPart { found: "8+1".into() }));
         assert_eq!(queue.records_of("7").unwrap(), [0, 1]);
         assert_eq!(queue.find_waiting("8"), Err(NotWaiting::Other { job: 8, state: "RUNNING".into() }));
         assert_eq!(queue.find_waiting("10"), Err(NotWaiting::NotSeen { job: 10 }));

@@ -1,13 +1,15 @@
 //! The past of a site and its queue as one log, from which starts are forecast.
 
-use evenhand_forecast::{Job as PastJob, Log, LogError, NONE};
+use evenhand_forecast::{Forecaster, Job as PastJob, Log, LogError, NONE, StartRecord};
 use evenhand_model::{Names, Span, Time};
 
-use crate::explain_wait::waits;
+use crate::bounded_start::{NotPlanned, bounded_start};
+use crate::explain_wait::{NO_LIMIT_S, cpus_of as cpus_of_record};
 use crate::finished_job::FinishedJob;
 use crate::parse_values::Limit;
 use crate::queue::Queue;
 use crate::tres::Tres;
+use crate::turn::{tasks_at_once, waits};
 
 /// A time after all others: when what has not happened yet is assumed to happen.
 const LATER_S: i64 = 1 << 40;
@@ -43,8 +45,8 @@ pub struct NewJob<'a> {
 }
 
 impl PastAndQueue {
-    /// Joins ended jobs and the queue of a site with so many CPUs. Jobs that are held, or wait for others, do not wait
-    /// in the queue.
+    /// Joins ended jobs and the queue of a site with so many CPUs. Jobs that wait for something else than their turn, as held and
+    /// throttled ones, do not wait in the queue.
     ///
     /// # Errors
     /// Returns an error if there is no job at all.
@@ -59,14 +61,14 @@ impl PastAndQueue {
         for (record, job) in queue.jobs.iter().enumerate() {
             let submit = seconds(job.submit.unwrap_or(now));
             let of = [Some(job.user.as_str()), job.account.as_deref(), job.partitions.first().map(String::as_str)];
-            let cpus = job.cpus.unwrap_or_else(|| cpus_of(&job.requested)).max(1);
+            let cpus = cpus_of_record(job);
             if job.state.holds_resources() {
                 let start = seconds(job.start.unwrap_or(now)).min(seconds(now) - 1).max(submit.min(seconds(now) - 1));
                 let job = past_job(&mut names, of, [submit.min(start), start, LATER_S], cpus, &job.limit);
                 all.push((job, Some(record)));
-            } else if waits(job) {
+            } else if waits(job, now) {
                 let job_of_queue = past_job(&mut names, of, [submit, LATER_S, LATER_S + 1], cpus, &job.limit);
-                for _ in 0..job.tasks().min(MOST_TASKS) {
+                for _ in 0..tasks_at_once(queue, job).min(MOST_TASKS) {
                     all.push((job_of_queue, Some(record)));
                 }
             }
@@ -82,6 +84,37 @@ impl PastAndQueue {
     /// Returns the first job of the log that is this record of the queue.
     pub fn job_of_record(&self, record: usize) -> Option<usize> {
         self.records.iter().position(|found| *found == Some(record))
+    }
+
+    /// Forecasts the start of a waiting record of the queue at `now`, by a forecaster of this log, beside what Slurm plans. None
+    /// if the record does not wait for its turn.
+    ///
+    /// # Errors
+    /// Returns an error if the forecast would be wrong and Slurm plans no start.
+    pub fn start_of_record(
+        &self,
+        forecaster: &mut Forecaster<'_>,
+        queue: &Queue,
+        record: usize,
+        now: Time,
+    ) -> Option<Result<StartRecord, NotPlanned>> {
+        let job = &queue.jobs[record];
+        let waiting = self.job_of_record(record);
+        let starts_now = waiting.is_some_and(|waiting| forecaster.waiting_job_starts_now(waiting));
+        let forecast = match (waiting, job.begins(now)) {
+            (Some(waiting), _) => forecaster.waiting_job(waiting)?,
+            (None, Some(_)) if job.no_turn().is_none() => forecaster.new_job(&self.new_job(&NewJob {
+                user: &job.user,
+                account: job.account.as_deref(),
+                partition: job.partitions.first().map(String::as_str),
+                cpus: cpus_of_record(job),
+                limit: job.limit.span().unwrap_or(Span::from_secs(NO_LIMIT_S as u64)),
+            })),
+            _ => return None,
+        };
+        let waited = seconds(now) - seconds(job.submit.unwrap_or(now));
+        let start = StartRecord::new(seconds(now), waited, &forecast, format!("job {}", job.id));
+        Some(bounded_start(start.of_job(job.id, job.user.clone()), job, starts_now, now))
     }
 
     /// Returns a job that could be submitted, for the forecaster.

@@ -48,11 +48,7 @@ pub fn explain_reason(reason: &str) -> (ReasonKind, &'static str) {
     use ReasonKind::*;
     let known: &[(&str, ReasonKind, &str)] = &[
         ("Priority", Priority, "jobs with a higher priority wait for the same nodes and come first"),
-        (
-            "Resources",
-            Resources,
-            "it is at the head of its queue and waits until enough nodes, CPUs, memory or GPUs are free",
-        ),
+        ("Resources", Resources, "it waits until enough nodes, CPUs, memory or GPUs that it can use are free"),
         ("Dependency", Dependency, "it waits for another job, as it was submitted with a dependency"),
         (
             "DependencyNeverSatisfied",
@@ -86,7 +82,9 @@ pub fn explain_reason(reason: &str) -> (ReasonKind, &'static str) {
     ];
     let word = reason.trim_start_matches('(').trim_end_matches(')');
     let first = word.split([',', ':', ' ']).next().unwrap_or(word);
-    if let Some((_, kind, text)) = known.iter().find(|(name, ..)| *name == word || *name == first) {
+    // `squeue --Format` writes spaces where the list of squeue(1) has underscores.
+    let joined = word.replace(' ', "_");
+    if let Some((_, kind, text)) = known.iter().find(|(name, ..)| *name == joined || *name == first) {
         return (*kind, text);
     }
     if word.starts_with("ReqNodeNotAvail") {
@@ -116,6 +114,8 @@ mod tests {
         let kind = |reason| explain_reason(reason).0;
         assert_eq!(kind("(Resources)"), ReasonKind::Resources);
         assert_eq!(kind("ReqNodeNotAvail, UnavailableNodes:n[1-3]"), ReasonKind::Site);
+        let away = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions";
+        assert_eq!(kind(away), ReasonKind::Site);
         assert_eq!(kind("AssocGrpCpuLimit"), ReasonKind::Limit);
         assert_eq!(kind("QOSMaxWallDurationPerJobLimit"), ReasonKind::Never);
         assert_eq!(kind("JobHeldUser"), ReasonKind::Held);

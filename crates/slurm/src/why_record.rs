@@ -123,9 +123,17 @@ impl WhyRecord {
         let of_user = |state: fn(&Job) -> bool| -> u64 {
             queue.jobs.iter().filter(|other| other.user == job.user && state(other)).map(Job::tasks).sum()
         };
-        // A held job, or one that waits for others, has no place in the queue.
-        let has_place = job.held().is_none() && job.waits_for().is_none() && kind != ReasonKind::Never;
-        let what_if = if has_place { planned.what_if() } else { Vec::new() };
+        // A job that waits for something else than its turn has no place in the queue.
+        let no_turn = job.no_turn();
+        let what_if = if no_turn.is_none() { planned.what_if() } else { Vec::new() };
+        let mut not_seen = not_seen;
+        if let Some(no_turn) = no_turn.filter(|_| job.held().is_none() && job.waits_for().is_none()) {
+            not_seen.push(format!(
+                "No start is planned here: whatever the order of the queue is, the job {}; {}.",
+                no_turn.why, no_turn.remedy
+            ));
+        }
+        not_seen.extend(contradicted(&what_if, job, now));
         WhyRecord {
             job: job.id,
             user: job.user.clone(),
@@ -163,6 +171,18 @@ impl WhyRecord {
     }
 }
 
+/// Says so where Slurm plans a job only after the start that is planned by CPUs.
+fn contradicted(what_if: &[Planned], job: &Job, now: Time) -> Option<String> {
+    let by_cpus = what_if.first()?.start_s?;
+    let by_slurm = job.planned_start(now)?.since(now).nanos() / 1_000_000_000;
+    // Slurm looks again each bf_interval, so that its plan may be a minute old.
+    (by_cpus.saturating_add(60) < by_slurm as i64).then(|| {
+        "Slurm itself plans a later start than this plan by CPUs: the job lacks something that the plan does not count, such as memory, \
+         GPUs, whole nodes or certain nodes, and asking for fewer CPUs or less time may not help."
+            .to_string()
+    })
+}
+
 fn what_if_record(planned: &Planned, job: &Job, now: Time) -> WhatIfRecord {
     let change = match planned.request {
         Request::Unchanged => "none: as submitted".to_string(),
@@ -172,4 +192,39 @@ fn what_if_record(planned: &Planned, job: &Job, now: Time) -> WhatIfRecord {
         }
     };
     WhatIfRecord { change, start: planned.start_s.map(|start| now.secs_f64() + start as f64) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::Nodes;
+
+    /// The record of a job that asks for one of eight free CPUs, at 1000 s.
+    fn record(reason: &str, start: &str, eligible: &str) -> WhyRecord {
+        let text = format!(
+            "JOBID|USER|STATE|REASON|PARTITION|PRIORITY|SUBMIT_TIME|START_TIME|ELIGIBLE_TIME|TIME_LIMIT|CPUS\n\
+             7|ann|PENDING|{reason}|main|9|900|{start}|{eligible}|5:00|1\n"
+        );
+        let queue = Queue::parse(&text).unwrap();
+        let nodes = Nodes::parse("NodeName=n1 CPUTot=8 Partitions=main State=IDLE\n").unwrap().nodes;
+        let now = Time::from_secs(1000);
+        let waiting = WaitingJob::new(&queue, &nodes, 0, now);
+        WhyRecord::new(&queue, &waiting, &waiting, None, now, Vec::new())
+    }
+
+    #[test]
+    fn a_plan_by_cpus_is_left_out_where_no_turn_is_waited_for_and_doubted_where_slurm_s_is_later() {
+        let later = record("BeginTime", "8200", "8200");
+        assert_eq!((later.what_if[0].start, later.not_seen.len()), (Some(8200.0), 0));
+        let throttled = record("JobArrayTaskLimit", "N/A", "N/A");
+        assert!(throttled.what_if.is_empty(), "{throttled:?}");
+        assert!(
+            throttled.not_seen[0].contains("waits for a limit (Slurm's reason is JobArrayTaskLimit"),
+            "{throttled:?}"
+        );
+        let lacks = record("Resources", "8200", "900");
+        assert_eq!(lacks.what_if[0].start, Some(1000.0));
+        assert!(lacks.not_seen[0].starts_with("Slurm itself plans a later start"), "{lacks:?}");
+        assert!(record("Priority", "1030", "900").not_seen.is_empty());
+    }
 }

@@ -174,9 +174,9 @@ pub(crate) struct WhyArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct WhenArgs {
-    /// Waiting job by its number
+    /// Waiting job by its number, 7_3 of an array, 7+1 of a heterogeneous job
     #[arg(required_unless_present_any = ["script", "shape"])]
-    pub(crate) job: Option<u64>,
+    pub(crate) job: Option<String>,
     /// Batch script whose #SBATCH lines say what it asks for
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
@@ -184,7 +184,7 @@ pub(crate) struct WhenArgs {
     /// first
     #[arg(long, value_name = "SHAPE")]
     pub(crate) shape: Vec<String>,
-    /// Partition of the shapes [default: that of the user's latest job]
+    /// Partition of the shapes and the script [default: the script's, else that of the user's latest job]
     #[arg(long, value_name = "NAME")]
     pub(crate) partition: Option<String>,
     /// User who would submit them [default: the caller]

@@ -34,6 +34,7 @@ mod site_arrays_and_qos;
 mod site_input_errors;
 mod slurm_at_login;
 mod slurm_fidelity;
+mod slurm_live;
 mod stable_interfaces;
 mod study;
 mod study_of_a_log;

@@ -23,7 +23,7 @@ use self::agent::Agent;
 const QUEUE: &str = "JOBID|USER|ACCOUNT|STATE|REASON|PARTITION|PRIORITY|SUBMIT_TIME|START_TIME|TIME_LIMIT|CPUS|TRES_ALLOC|DEPENDENCY|ARRAY_JOB_ID|ARRAY_TASK_ID\n\
     1|ann|art|RUNNING|None|main|9|99000|99500|20:00|6|cpu=6|(null)|1|N/A\n\
     2|ann|art|PENDING|Resources|main|8|99800|N/A|5:00|4|cpu=4|(null)|2|N/A\n\
-    3|bob|bio|PENDING|Priority|main|7|99900|N/A|5:00|2|cpu=2|(null)|3|N/A\n\
+    3|bob|bio|PENDING|Priority|main|7|99900|103600|5:00|2|cpu=2|(null)|3|N/A\n\
     4|bob|bio|PENDING|JobHeldUser|main|0|99900|N/A|5:00|2|cpu=2|(null)|4|N/A\n\
     5|bob|bio|PENDING|Priority|main|6|99900|N/A|5:00|2|cpu=2|(null)|5|1-9%2\n\
     6|<b>eve|bio|PENDING|<i>Odd|main|5|99900|N/A|5:00|2|cpu=2|(null)|6|N/A\n";
@@ -406,6 +406,11 @@ fn starts_are_forecast_in_the_background() {
     };
     assert!(start.contains("\"interval_80_s\"") && start.contains("\"user\": \"ann\""), "{start}");
     assert!(site.get_as("ann", "/jobs/2").2.contains("by the median"));
+    // CPUs are free for job 3, but Slurm plans it in an hour.
+    let planned = site.get_as("bob", "/api/v1/jobs/3/when").2;
+    assert!(planned.contains("\"planned_by\": \"slurm\"") && planned.contains("\"start_s\": 103600"), "{planned}");
+    let page = site.get_as("bob", "/jobs/3").2;
+    assert!(page.contains("at the latest") && page.contains("Slurm found that it cannot"), "{page}");
 }
 
 #[test]

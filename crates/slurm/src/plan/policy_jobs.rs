@@ -127,10 +127,7 @@ fn no_place(job: &Job, now: Time) -> Option<Unranked> {
         return Some(Unranked::Reservation(reservation.clone()));
     }
     let later = job.eligible.is_none_or(|at| at > now);
-    // Limits of associations, QOS and partitions, and requests that nothing will ever meet, begin like these. Who
-    // waits for a machine that is down or drained has a place: it is the machine that is missing.
-    // So does the reason of an array of which as many tasks run as its throttle allows.
-    let barred = ["Assoc", "QOS", "Partition", "BadConstraints", "Cleaning", "JobArrayTaskLimit"];
-    let barred = barred.iter().any(|word| reason.starts_with(word));
-    (barred || (later && reason == "BeginTime")).then_some(Unranked::NotEligible(reason))
+    // A limit, the throttle of an array, or a request that nothing will ever meet. Who waits for a machine that is down or drained
+    // has a place: it is the machine that is missing.
+    (job.is_barred() || (later && reason == "BeginTime")).then_some(Unranked::NotEligible(reason))
 }

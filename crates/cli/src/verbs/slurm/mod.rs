@@ -2,6 +2,7 @@
 
 mod export_site;
 mod find_job;
+mod new_jobs;
 mod plan;
 mod plan_options;
 mod prometheus_metrics;

@@ -6,7 +6,7 @@ use evenhand_model::{Nano, Time};
 use evenhand_policies::Registry;
 use evenhand_slurm::{
     Accounts, Configuration, FinishedJob, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, PlanError, Qos, Queue,
-    SiteSnapshot, Unranked,
+    SiteSnapshot, Unranked, explain_reason,
 };
 use serde::Serialize;
 
@@ -45,6 +45,9 @@ struct PlaceRecord {
     /// Number of tasks that would start before the job's.
     before: u64,
     waits_for: String,
+    /// Slurm's reason, where that is what it waits for.
+    #[serde(skip)]
+    slurm_reason: Option<String>,
     /// Place in Slurm's own order of these jobs.
     slurm_place: usize,
     slurm_priority: Option<u64>,
@@ -148,7 +151,8 @@ impl Record {
                 shares: named(&place.standing.shares),
                 commitments: named(&place.standing.commitments),
                 before: place.before,
-                waits_for: waits_for(plan, place),
+                waits_for: waits_for(plan, place, job),
+                slurm_reason: has_come(place).then(|| job.reason().to_string()),
                 slurm_place: slurm_places.get(&place.job).copied().unwrap_or(0),
                 slurm_priority: job.priority,
             }
@@ -186,9 +190,18 @@ fn reason(why: &Unranked) -> String {
     }
 }
 
+/// Returns whether nothing is missing for a job and no task is before it. Then what it waits for is Slurm's own reason: a turn that
+/// has come explains nothing.
+fn has_come(place: &Place) -> bool {
+    place.lacks == Lacks::Nothing && place.before == 0
+}
+
 /// Returns what a job waits for.
-fn waits_for(plan: &Plan, place: &Place) -> String {
+fn waits_for(plan: &Plan, place: &Place, job: &Job) -> String {
     match &place.lacks {
+        Lacks::Nothing if has_come(place) => {
+            format!("Slurm's reason is {}: {}", job.reason(), explain_reason(job.reason()).1)
+        }
         Lacks::Nothing => "its turn".into(),
         Lacks::OnMachines => "enough free capacity on one machine".into(),
         Lacks::AtSite(lacking) => {
@@ -216,10 +229,21 @@ fn table(record: &Record) -> String {
             place.slurm_place.to_string(),
             place.before.to_string(),
             format!("{:.4}", place.key),
-            place.waits_for.clone(),
+            // In words below the table, which would be too wide.
+            place
+                .slurm_reason
+                .as_ref()
+                .map_or(place.waits_for.clone(), |reason| printable(&format!("Slurm: {reason}"))),
         ]);
     }
     let mut text = format!("{}\n\nThe order of {}; the lowest key is first.", table.render(), record.policy);
+    for place in record.places.iter().filter(|place| place.slurm_reason.is_some()) {
+        text.push_str(&format!(
+            "\nJob {}: nodes of the site have free what it asks for, and no task is before it. {}.",
+            place.job,
+            printable(&place.waits_for)
+        ));
+    }
     let behind = reason(&Unranked::Behind);
     let named: Vec<&UnrankedRecord> = record.unranked.iter().filter(|job| job.why != behind).collect();
     if record.unranked.len() > named.len() {
@@ -297,6 +321,38 @@ fn explanation(plan: &Plan, queue: &Queue, id: u64, policy: &str) -> Result<Stri
         let rest = if rest > 0 { format!("; and {rest} more users") } else { String::new() };
         sentences.push(format!("Jobs before it, by user: {}{rest}.", listed.join("; ")));
     }
-    sentences.push(format!("It waits for {}.", waits_for(plan, place)));
+    sentences.push(match has_come(place) {
+        true => format!("Nodes of the site have free what it asks for. {}.", waits_for(plan, place, job)),
+        false => format!("It waits for {}.", waits_for(plan, place, job)),
+    });
     Ok(sentences.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use evenhand_policies::Standing;
+
+    use super::*;
+
+    #[test]
+    fn the_first_job_waits_for_slurm_s_own_reason_where_nothing_is_missing() {
+        let text =
+            "JOBID|USER|STATE|REASON\n7|ann|PENDING|ReqNodeNotAvail, UnavailableNodes:n2\n8|ann|PENDING|Resources\n";
+        let queue = Queue::parse(text).unwrap();
+        let plan = Plan {
+            resources: Vec::new(),
+            capacity: Vec::new(),
+            parties: Vec::new(),
+            places: Vec::new(),
+            unranked: Vec::new(),
+        };
+        let place = |before| Place { job: 0, party: 0, standing: Standing::default(), before, lacks: Lacks::Nothing };
+        let waits = |before, at: usize| waits_for(&plan, &place(before), &queue.jobs[at]);
+        assert_eq!(
+            waits(0, 0),
+            "Slurm's reason is ReqNodeNotAvail, UnavailableNodes:n2: nodes that it needs are down, drained or reserved for something else"
+        );
+        assert!(waits(0, 1).starts_with("Slurm's reason is Resources: it waits until"));
+        assert_eq!(waits(3, 1), "its turn");
+    }
 }

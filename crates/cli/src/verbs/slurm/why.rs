@@ -32,7 +32,7 @@ pub(super) fn run(args: &SlurmWhyArgs, console: &Console) -> Result<(), Failure>
     let record = match args.who.chars().next() {
         Some(first) if first.is_ascii_digit() => Some(waiting_record(&queue, &args.who)?),
         _ => {
-            let user = if args.who == "me" { caller()? } else { args.who.clone() };
+            let user = if args.who == "me" { caller("me", "give the name of a user")? } else { args.who.clone() };
             queue.first_waiting_of(&user)
         }
     };

@@ -160,18 +160,22 @@ fn text(record: &StartsRecord, clock: &LogClock) -> String {
     let waiting = counted(record.waiting, "job waits", "jobs wait");
     let mut table = Table::new(1, ["job", "starts in", "80 % interval", "median start"]);
     for f in &record.forecasts {
-        table.row(vec![
-            printable(&f.name),
-            duration(f.median_s),
-            interval(f.interval_80_s.map(duration)),
-            clock.show(f.start_s),
-        ]);
+        // What is planned has no interval that would hold 80 % of the starts.
+        let (wait, interval) = match f.planned_by {
+            Some(_) => (format!("at most {}", duration(f.median_s)), "-".to_string()),
+            None => (duration(f.median_s), interval(f.interval_80_s.map(duration))),
+        };
+        table.row(vec![printable(&f.name), wait, interval, clock.show(f.start_s)]);
     }
     let mut blocks = vec![format!("At {at} {waiting}."), table.render()];
     if let Some(first) = &record.first {
         blocks.push(format!("Starts first: {}.", printable(first)));
     }
-    if let Some(f) = record.forecasts.first() {
+    for f in record.forecasts.iter().filter(|f| !f.caveats.is_empty()) {
+        let of_whom = if record.forecasts.len() > 1 { format!("{}: ", printable(&f.name)) } else { String::new() };
+        blocks.push(format!("{of_whom}{}", printable(&f.caveats.join(" "))));
+    }
+    if let Some(f) = record.forecasts.iter().find(|f| !f.weights.is_empty()) {
         let weights = f.weights.iter().map(|(name, w)| format!("{name} {}", percent(*w)));
         blocks.push(format!(
             "Sources of the forecast, by how much each counts: {}.",
