@@ -147,8 +147,9 @@ enum Event {
     End(u32),
     /// A job starts.
     Start(u32),
-    /// A job becomes eligible, or the one that is explained starts: what is held stays as it is.
-    Eligible,
+    /// What is held stays as it is: a job becomes eligible, the one that is explained starts, or one starts that ends in the
+    /// same second (its end would come before its start).
+    Other,
 }
 
 impl Window<'_> {
@@ -176,15 +177,17 @@ impl Window<'_> {
         for &job in self.running {
             held.iter_mut().zip(self.amounts(job as usize)).for_each(|(h, a)| *h += a);
         }
-        // A job that ends in the second in which it starts holds nothing for a while: its end would come before its start.
-        let holds = |job: &&u32| jobs[**job as usize].end > jobs[**job as usize].start;
-        let started = || self.started().iter().filter(holds);
-        let mut events: Vec<(i64, Event)> = started().map(|&j| (jobs[j as usize].start, Event::Start(j))).collect();
-        let ends = self.running.iter().chain(started()).map(|&j| (jobs[j as usize].end, Event::End(j)));
+        let start = |&j: &u32| {
+            let job = &jobs[j as usize];
+            (job.start, if job.end > job.start { Event::Start(j) } else { Event::Other })
+        };
+        let mut events: Vec<(i64, Event)> = self.started().iter().map(start).collect();
+        let holding = self.started().iter().filter(|&&j| jobs[j as usize].end > jobs[j as usize].start);
+        let ends = self.running.iter().chain(holding).map(|&j| (jobs[j as usize].end, Event::End(j)));
         let own_eligible = self.log.eligible(self.job);
         let become_eligible = self.waiting.iter().map(|&j| self.log.eligible(j as usize)).filter(|t| *t > own_eligible);
-        events.extend(ends.chain(become_eligible.map(|time| (time, Event::Eligible))).filter(|e| e.0 < own.start));
-        events.extend([(own_eligible, Event::Eligible), (own.start, Event::Eligible)]);
+        events.extend(ends.chain(become_eligible.map(|time| (time, Event::Other))).filter(|e| e.0 < own.start));
+        events.extend([(own_eligible, Event::Other), (own.start, Event::Other)]);
         events.sort_unstable();
         let mut earlier: Option<EarlierJobs<'_>> = None;
         let mut found: Vec<(Obstacle, i64)> = Vec::new();
@@ -217,7 +220,7 @@ impl Window<'_> {
                 Event::End(job) => {
                     held.iter_mut().zip(self.amounts(job as usize)).for_each(|(h, a)| *h = h.saturating_sub(a));
                 }
-                Event::Eligible => (),
+                Event::Other => (),
             }
         }
         found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));

@@ -78,7 +78,7 @@ pub(crate) struct WhenArgs {
     #[arg(long, value_enum, value_name = "TIME")]
     pub(crate) release: Option<Release>,
     /// First submission: seconds of the log, a date or time in UTC (2026-01-31, 2026-01-31T12:00), or a time before the
-    /// last submission (30d) [default: 28 days before --to]
+    /// last submission (30d) [default: 28 days before the end of the period]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "calibrate")]
     pub(crate) from: Option<String>,
     /// End of the period, in the same forms [default: after the last submission]
