@@ -166,8 +166,8 @@ proptest! {
         let log = Log::of(&workload).unwrap();
         let steps = |r: usize| u128::from(workload.resources()[r].steps());
         let all: Vec<usize> = (0..jobs.len()).collect();
-        for capacity in [8, 30] {
-            let capacities = [0, 1].map(|r| u128::from(capacity as u64) * steps(r));
+        for capacity in [8u64, 30] {
+            let capacities = [0, 1].map(|r| u128::from(capacity) * steps(r));
             for (own, why) in explain(&workload, &log, &capacities, &all).iter().enumerate() {
                 prop_assert_eq!(&why.blocked_by, &second_by_second(&jobs, [capacity, capacity], own), "{}", own);
                 let shares: f64 = why.holders.iter().map(|h| h.share).sum();
