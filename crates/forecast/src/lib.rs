@@ -51,6 +51,7 @@
 
 mod calibrate;
 mod distribution;
+mod earlier_jobs;
 mod forecaster;
 mod forest;
 mod log;

@@ -1,6 +1,6 @@
 //! A log as the forecaster reads it: whole seconds, one size per job, names by number.
 
-use evenhand_model::{Time, Workload};
+use evenhand_model::{Span, Time, Workload};
 use thiserror::Error;
 
 const NANOS: u64 = 1_000_000_000;
@@ -41,6 +41,10 @@ impl Job {
     }
 }
 
+fn seconds(time: Time) -> i64 {
+    (time.nanos() / NANOS) as i64
+}
+
 /// The jobs of a log that started, by submission.
 #[derive(Clone, Debug)]
 pub struct Log {
@@ -56,6 +60,8 @@ pub struct Log {
     capacity: Option<i64>,
     /// The jobs that requested no wall time.
     unlimited: Vec<bool>,
+    /// When jobs became eligible; empty if each did at its submission.
+    eligible: Vec<i64>,
 }
 
 /// A log from which no start can be forecast.
@@ -72,25 +78,46 @@ impl Log {
     /// # Errors
     /// Returns an error if no job has one.
     pub fn of(workload: &Workload) -> Result<Log, LogError> {
-        let seconds = |nanos: u64| (nanos / NANOS) as i64;
+        let released: Vec<i64> = workload.release_times().into_iter().map(seconds).collect();
+        let log = Log::submitted_at(workload, |row| seconds(workload.columns().submit[row]))?;
+        let eligible = |job: usize| released[log.row(job)].min(log.jobs[job].start);
+        let eligible: Vec<i64> = (0..log.jobs.len()).map(eligible).collect();
+        let is_later = eligible.iter().zip(&log.jobs).any(|(eligible, job)| *eligible > job.submit);
+        Ok(Log { eligible: if is_later { eligible } else { Vec::new() }, ..log })
+    }
+
+    /// Takes the jobs of a workload that have a start, as if each had been submitted when it became eligible
+    /// ([`Workload::release_times`]).
+    ///
+    /// # Errors
+    /// Returns an error if no job has a start.
+    pub fn released(workload: &Workload) -> Result<Log, LogError> {
+        let released = workload.release_times();
+        Log::submitted_at(workload, |row| seconds(released[row]))
+    }
+
+    fn submitted_at(workload: &Workload, submit: impl Fn(usize) -> i64) -> Result<Log, LogError> {
         let columns = workload.columns();
         let id = |column: &Option<Vec<u32>>, row: usize| column.as_ref().map_or(NONE, |c| c[row]);
-        let longest = columns.duration.iter().map(|d| seconds(d.nanos())).max().unwrap_or(0).max(1);
+        let span = |span: Span| (span.nanos() / NANOS) as i64;
+        let longest = columns.duration.iter().map(|d| span(*d)).max().unwrap_or(0).max(1);
+        let mut started: Vec<usize> = (0..workload.len()).filter(|&row| workload.start(row).is_some()).collect();
+        started.sort_by_key(|&row| submit(row));
         let mut rows = Vec::new();
         let mut jobs = Vec::new();
         let mut unlimited = Vec::new();
-        for row in 0..workload.len() {
-            let Some(start) = workload.start(row).map(Time::nanos) else { continue };
-            let submit = seconds(columns.submit[row].nanos());
+        for row in started {
+            let Some(start) = workload.start(row) else { continue };
+            let submit = submit(row);
             let start = seconds(start).max(submit);
             let amounts = workload.amounts(row);
             let size = amounts.iter().map(|a| a.0 as i64).next().unwrap_or(0).max(1);
             let job = Job {
                 submit,
                 start,
-                end: start + seconds(columns.duration[row].nanos()),
+                end: start + span(columns.duration[row]),
                 size,
-                limit: workload.requested(row).map_or(longest, |r| seconds(r.nanos())).max(1),
+                limit: workload.requested(row).map_or(longest, span).max(1),
                 user: columns.user[row].0,
                 account: id(&columns.account, row),
                 queue: id(&columns.queue, row),
@@ -131,7 +158,18 @@ impl Log {
             order
         };
         let (by_start, by_end) = (by(&|j| j.start), by(&Job::seen_ended));
-        Log { by_start, by_end, rows, users, longest, steps, capacity: None, unlimited: Vec::new(), jobs }
+        Log {
+            by_start,
+            by_end,
+            rows,
+            users,
+            longest,
+            steps,
+            capacity: None,
+            unlimited: Vec::new(),
+            eligible: Vec::new(),
+            jobs,
+        }
     }
 
     /// The jobs, by submission.
@@ -142,6 +180,24 @@ impl Log {
     /// The row of the workload from which a job comes.
     pub fn row(&self, job: usize) -> usize {
         self.rows[job] as usize
+    }
+
+    /// Returns when a job became eligible: from then on it could have started.
+    pub fn eligible(&self, job: usize) -> i64 {
+        self.eligible.get(job).copied().unwrap_or(self.jobs[job].submit)
+    }
+
+    /// Returns whether a job became eligible after its submission.
+    pub fn has_eligible_later(&self) -> bool {
+        !self.eligible.is_empty()
+    }
+
+    /// Returns a job of another log of the same workload as a job of this one; `None` if this one does not have it.
+    pub fn same_job(&self, other: &Log, job: usize) -> Option<usize> {
+        let row = *other.rows.get(job)?;
+        let place = |log: &Log| log.rows.iter().position(|of_job| *of_job == row);
+        // The copies of a row are side by side.
+        place(self).zip(place(other)).map(|(own, others)| own + job - others)
     }
 
     /// The number of users.

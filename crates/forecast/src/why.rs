@@ -2,6 +2,7 @@
 
 use evenhand_model::Workload;
 
+use crate::earlier_jobs::EarlierJobs;
 use crate::log::{Job, Log};
 use crate::observe::Observer;
 use crate::replay::{HORIZON_S, Replay, Running, Waiting};
@@ -9,15 +10,18 @@ use crate::replay::{HORIZON_S, Replay, Running, Waiting};
 /// What kept a job waiting for a while.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Obstacle {
+    /// It was not eligible: by a dependency, a hold or a begin time it could not have started.
+    NotEligible,
     /// Too little of these resources was free, as indexes of the workload's resources.
     Resources(Vec<usize>),
-    /// Enough was free, but jobs that were submitted before it waited too.
+    /// Enough was free, but an eligible job that was submitted before it waited too, for which too little of some resource was
+    /// free.
     EarlierJobs,
-    /// Enough was free, and no job that was submitted before it waited: something that the log does not show.
+    /// Enough was free for it, and for all eligible jobs that were submitted before it: something that the log does not show.
     NotInLog,
 }
 
-/// A user whose jobs ran while the job waited.
+/// A user whose jobs ran while the job was eligible and waited.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Holder {
     /// The user.
@@ -28,7 +32,7 @@ pub struct Holder {
     pub share: f64,
 }
 
-/// How the user stood when the job was submitted.
+/// How the user stood when the job was submitted. A job waits here if it is eligible.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Standing {
     /// The user's jobs that ran.
@@ -77,7 +81,7 @@ pub struct Explanation {
     pub job: usize,
     /// What it waited for, and how long in seconds; they add to the wait. The longest first.
     pub blocked_by: Vec<(Obstacle, i64)>,
-    /// Who held the first resource in that time; the shares add to 1. The largest first.
+    /// Who held the first resource while it was eligible and waited; the shares add to 1. The largest first.
     pub holders: Vec<Holder>,
 }
 
@@ -136,6 +140,18 @@ struct Window<'a> {
     waiting: &'a [u32],
 }
 
+/// What happens while a job waits. At one instant ends come before starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A job ends.
+    End(u32),
+    /// A job starts.
+    Start(u32),
+    /// What is held stays as it is: a job becomes eligible, the one that is explained starts, or one starts that ends in the
+    /// same second (its end would come before its start).
+    Other,
+}
+
 impl Window<'_> {
     fn own(&self) -> &Job {
         &self.log.jobs()[self.job]
@@ -161,24 +177,37 @@ impl Window<'_> {
         for &job in self.running {
             held.iter_mut().zip(self.amounts(job as usize)).for_each(|(h, a)| *h += a);
         }
-        // At one instant ends come before starts.
-        let mut events: Vec<(i64, bool, u32)> =
-            self.started().iter().map(|&j| (jobs[j as usize].start, true, j)).collect();
-        let ends = self.running.iter().chain(self.started()).map(|&j| (jobs[j as usize].end, false, j));
-        events.extend(ends.filter(|e| e.0 < own.start));
+        let start = |&j: &u32| {
+            let job = &jobs[j as usize];
+            (job.start, if job.end > job.start { Event::Start(j) } else { Event::Other })
+        };
+        let mut events: Vec<(i64, Event)> = self.started().iter().map(start).collect();
+        let holding = self.started().iter().filter(|&&j| jobs[j as usize].end > jobs[j as usize].start);
+        let ends = self.running.iter().chain(holding).map(|&j| (jobs[j as usize].end, Event::End(j)));
+        let own_eligible = self.log.eligible(self.job);
+        let become_eligible = self.waiting.iter().map(|&j| self.log.eligible(j as usize)).filter(|t| *t > own_eligible);
+        events.extend(ends.chain(become_eligible.map(|time| (time, Event::Other))).filter(|e| e.0 < own.start));
+        events.extend([(own_eligible, Event::Other), (own.start, Event::Other)]);
         events.sort_unstable();
-        let mut earlier = self.waiting.len();
+        let mut earlier: Option<EarlierJobs<'_>> = None;
         let mut found: Vec<(Obstacle, i64)> = Vec::new();
         let mut now = own.submit;
-        let end = [(own.start, true, u32::MAX)];
-        for &(time, starts, job) in events.iter().chain(&end) {
+        for (time, event) in events {
             if time > now {
                 let lacking = |r: &usize| held[*r].saturating_add(demand[*r]) > self.capacities[*r];
                 let lacking: Vec<usize> = (0..demand.len()).filter(lacking).collect();
-                let obstacle = match (lacking.is_empty(), earlier) {
-                    (false, _) => Obstacle::Resources(lacking),
-                    (true, 0) => Obstacle::NotInLog,
-                    (true, _) => Obstacle::EarlierJobs,
+                let mut one_before_lacks = || {
+                    let new = || EarlierJobs::new(self.workload, self.log, self.waiting, now);
+                    earlier.get_or_insert_with(new).one_lacks(now, &held, self.capacities)
+                };
+                let obstacle = if now < own_eligible {
+                    Obstacle::NotEligible
+                } else if !lacking.is_empty() {
+                    Obstacle::Resources(lacking)
+                } else if one_before_lacks() {
+                    Obstacle::EarlierJobs
+                } else {
+                    Obstacle::NotInLog
                 };
                 match found.iter_mut().find(|(known, _)| *known == obstacle) {
                     Some((_, seconds)) => *seconds += time - now,
@@ -186,28 +215,25 @@ impl Window<'_> {
                 }
                 now = time;
             }
-            if job == u32::MAX {
-                break;
-            }
-            let amounts = self.amounts(job as usize);
-            if starts {
-                held.iter_mut().zip(amounts).for_each(|(h, a)| *h += a);
-                earlier -= usize::from(self.waiting.binary_search(&job).is_ok());
-            } else {
-                held.iter_mut().zip(amounts).for_each(|(h, a)| *h = h.saturating_sub(a));
+            match event {
+                Event::Start(job) => held.iter_mut().zip(self.amounts(job as usize)).for_each(|(h, a)| *h += a),
+                Event::End(job) => {
+                    held.iter_mut().zip(self.amounts(job as usize)).for_each(|(h, a)| *h = h.saturating_sub(a));
+                }
+                Event::Other => (),
             }
         }
         found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         found
     }
 
-    /// Who ran in that time.
+    /// Who ran while the job was eligible.
     fn holders(&self) -> Vec<Holder> {
-        let (jobs, own) = (self.log.jobs(), self.own());
+        let (jobs, own, eligible) = (self.log.jobs(), self.own(), self.log.eligible(self.job));
         let mut by_user: Vec<(usize, f64)> = vec![(0, 0.0); self.log.users()];
         for &index in self.running.iter().chain(self.started()) {
             let job = &jobs[index as usize];
-            let together = job.end.min(own.start) - job.start.max(own.submit);
+            let together = job.end.min(own.start) - job.start.max(eligible);
             if together > 0 {
                 let user = &mut by_user[job.user as usize];
                 *user = (user.0 + 1, user.1 + together as f64 * job.size as f64);
@@ -226,8 +252,10 @@ impl Window<'_> {
 pub fn standing(log: &Log, job: usize) -> Standing {
     let mut observer = Observer::new(log);
     observer.skip_to(job);
-    let (running, waiting) = (observer.running(), observer.waiting());
     let (jobs, own) = (log.jobs(), log.jobs()[job]);
+    let is_eligible = |job: &u32| log.eligible(*job as usize) <= own.submit;
+    let waiting: Vec<u32> = observer.waiting().iter().copied().filter(is_eligible).collect();
+    let (running, waiting) = (observer.running(), &waiting[..]);
     let of_user = |list: &[u32]| list.iter().filter(|&&j| jobs[j as usize].user == own.user).count();
     let mut before: Vec<u32> = waiting.iter().map(|&j| jobs[j as usize].user).collect();
     before.sort_unstable();

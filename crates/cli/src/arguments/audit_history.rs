@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::TraceArgs;
 use super::policy_settings::PolicyArgs;
+use super::{Release, TraceArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct HistoryArgs {
@@ -26,6 +26,10 @@ pub(crate) struct HistoryArgs {
     /// End the audit this long after the first submission
     #[arg(long, value_name = "TIME", requires = "history")]
     pub(crate) until: Option<String>,
+    /// From when on jobs wait: from when they became eligible in the log, after dependencies, holds and begin times, or from
+    /// their submission [default: eligible]
+    #[arg(long, value_enum, value_name = "TIME", requires = "history")]
+    pub(crate) release: Option<Release>,
     /// Also replay the same tasks under these policies (`evenhand policies` lists them), and audit the results
     #[arg(long, value_delimiter = ',', value_name = "NAME,…", requires = "history")]
     pub(crate) policy: Vec<String>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit, Processors};
 
-use super::TraceArgs;
+use super::{Release, TraceArgs};
 
 /// A log with starts. The options that others call `--from` are named differently here, where `--from` is a time.
 #[derive(Args, Debug)]
@@ -73,8 +73,12 @@ pub(crate) struct WhenArgs {
     /// MaxNodes, else the most in use at once]
     #[arg(long, value_name = "NUMBER", requires = "shape", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) capacity: Option<u32>,
+    /// From when on jobs wait: from their submission, or from when they became eligible in the log, after dependencies, holds
+    /// and begin times; the other options then count these instants as submissions [default: submit]
+    #[arg(long, value_enum, value_name = "TIME")]
+    pub(crate) release: Option<Release>,
     /// First submission: seconds of the log, a date or time in UTC (2026-01-31, 2026-01-31T12:00), or a time before the
-    /// last submission (30d) [default: 28 days before the end]
+    /// last submission (30d) [default: 28 days before the end of the period]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "calibrate")]
     pub(crate) from: Option<String>,
     /// End of the period, in the same forms [default: after the last submission]

@@ -6,6 +6,7 @@ pub(crate) mod job_shape;
 pub(crate) mod memory;
 #[cfg(feature = "analysis")]
 pub(crate) mod problems;
+pub(crate) mod release;
 #[cfg(feature = "analysis")]
 pub(crate) mod site_log;
 #[cfg(feature = "analysis")]

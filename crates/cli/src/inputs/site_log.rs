@@ -5,9 +5,10 @@ use evenhand_model::{Workload, counted};
 use evenhand_study::{peak_above_stated, stated_processors};
 use evenhand_workload::import::JobId;
 
+use super::release::note_release;
 use super::times::LogClock;
 use super::workloads::read_workload_with_ids;
-use crate::arguments::{Common, LogArgs};
+use crate::arguments::{Common, LogArgs, Release};
 use crate::failure::Failure;
 use crate::output::console::Console;
 
@@ -31,6 +32,18 @@ impl SiteLog {
         let log = Log::of(&workload).map_err(|e| Failure::Input(format!("{name}: {e}")))?;
         let clock = LogClock::of(&workload);
         Ok(SiteLog { name, workload, log, clock, ids })
+    }
+
+    /// Returns the log as its jobs begin to wait, with the note of [`released`](super::release::released).
+    pub(crate) fn released(self, release: Release, is_given: bool, console: &Console) -> Result<SiteLog, Failure> {
+        let moved = self.workload.eligible_later();
+        note_release(release, is_given, moved, self.workload.len(), console);
+        if release == Release::Submit || moved == 0 {
+            return Ok(self);
+        }
+        let log = Log::released(&self.workload).map_err(|e| Failure::Input(format!("{}: {e}", self.name)))?;
+        let clock = self.clock.ending(self.workload.release_times().into_iter().max().unwrap_or_default());
+        Ok(SiteLog { log, clock, ..self })
     }
 
     /// Returns what the site has of each resource, in the smallest unit of the log, and how that is known. `given` is how much of

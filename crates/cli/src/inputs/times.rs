@@ -38,6 +38,11 @@ impl LogClock {
         LogClock { zero: workload.zero_s(), last: seconds(submit.last()) }
     }
 
+    /// Returns this clock of a log whose last submission is at `last` instead.
+    pub(crate) fn ending(self, last: Time) -> LogClock {
+        LogClock { last: (last.nanos() / 1_000_000_000) as i64, ..self }
+    }
+
     /// Returns the clock of a log whose times count from 1970 and end now.
     #[cfg(feature = "slurm")]
     pub(crate) fn since_1970(now: i64) -> LogClock {

@@ -321,3 +321,40 @@ fn short_histories_are_not_measured_in_days_and_lines_fit_the_width() {
     assert!(printed.starts_with("5 tasks of 2 users over 5 min, "), "{printed}");
     assert!(printed.lines().all(|line| line.chars().count() <= 100), "{printed}");
 }
+
+/// ann's job depends on bob's, which fills the machine for twelve hours, and starts as soon as it is eligible.
+const DEPENDENT: &str = "\
+JobID|User|Account|Partition|State|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES
+1|bob|x|p|COMPLETED|2026-01-05T08:00:00|2026-01-05T08:00:00|2026-01-05T08:00:00|2026-01-05T20:00:00|43200|720|cpu=100,node=1
+2|ann|x|p|COMPLETED|2026-01-05T08:00:00|2026-01-05T20:00:00|2026-01-05T20:00:00|2026-01-05T21:00:00|3600|60|cpu=1,node=1
+";
+
+#[test]
+fn a_job_has_no_claim_before_it_is_eligible() {
+    let folder = TestFolder::with("past.sacct", DEPENDENT);
+    let run = |args: &[&str]| folder.run(&[&["audit", "--history", "past.sacct", "--format", "json"], args].concat());
+    let eligible = run(&[]);
+    assert_eq!(eligible.status, 0, "{eligible:?}");
+    let note = "1 of 2 jobs became eligible after the submission (dependencies, holds, begin times); such a job is considered, \
+                and its wait counts, from then on. --release submit counts from the submission.";
+    assert!(eligible.stderr.split_whitespace().collect::<Vec<_>>().join(" ").contains(note), "{}", eligible.stderr);
+    let found = eligible.json();
+    assert_eq!((&found["waiting_s"], &found["jobs_wait_from"]), (&0.0.into(), &"when they became eligible".into()));
+    let submit = run(&["--release", "submit"]);
+    assert_eq!(submit.status, 1, "{submit:?}");
+    assert!(!submit.stderr.contains("eligible"), "{}", submit.stderr);
+    let found: Value = serde_json::from_str(&submit.stdout).unwrap();
+    assert_eq!(complaint_s(&found, "no_justified_complaint"), 43_200.0);
+    assert_eq!(found["jobs_wait_from"], "their submission");
+    // A window counts from the first submission either way.
+    let late = DEPENDENT.replace(
+        "08:00:00|2026-01-05T08:00:00|2026-01-05T08:00:00",
+        "08:00:00|2026-01-05T09:00:00|2026-01-05T09:00:00",
+    );
+    folder.write("late.sacct", late);
+    let late = folder.run(&["audit", "--history", "late.sacct", "--since", "90m", "--format", "json"]);
+    let from = |text: &str| serde_json::from_str::<Value>(text).unwrap()["from_s"].as_f64().unwrap();
+    let nine = from(&folder.run(&["audit", "--history", "late.sacct", "--since", "60m", "--format", "json"]).stdout);
+    assert_eq!(from(&late.stdout) - nine, 1800.0);
+    assert_eq!(nine % 86_400.0, 32_400.0);
+}

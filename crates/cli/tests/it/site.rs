@@ -191,8 +191,15 @@ fn jobs_are_not_considered_before_they_were_eligible() {
     assert!(!notes.contains(note) && rows[2].0 < 60.0, "{rows:?} {notes}");
     let (rows, _) = starts(&["--scheduler", "easy", "--release", "eligible"]);
     assert_eq!(rows, [(0.0, 0.0), (307.0, 0.0), (908.0, 0.0)]);
-    let (rows, _) = starts(&["--scheduler", "easy"]);
+    let (rows, notes) = starts(&["--scheduler", "easy"]);
     assert_eq!(rows[1..], [(1.0, 0.0), (2.0, 0.0)]);
+    // What was not asked for is stated.
+    let words = notes.split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = "2 of 3 jobs became eligible after the submission (dependencies, holds, begin times); their waits count from the \
+                submission. --release eligible counts from when they became eligible.";
+    assert!(words.contains(note), "{notes}");
+    let (_, notes) = starts(&["--scheduler", "easy", "--release", "submit"]);
+    assert!(!notes.contains("became eligible"), "{notes}");
 }
 
 const RESERVATIONS: &str = "ReservationName=course StartTime=2026-01-05T08:10:00 EndTime=2026-01-05T08:20:00\n   Nodes=n[1-3],x9 Flags=SPEC_NODES\n\

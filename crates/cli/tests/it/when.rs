@@ -120,3 +120,57 @@ fn wrong_scripts_and_shapes_are_reported_before_slurm_is_asked() {
     run(&["--shape", "4,2h", "--history", "long"]).assert_fails(2, &["--history"]);
     run(&[]).assert_fails(2, &["required"]);
 }
+
+const COLUMNS: &str = "submit=submit,eligible=eligible,start=start,end=end,cpu=cpu,user=user";
+
+/// A log of one processor: a job each hour, of which every second one was held until it started.
+fn held_log() -> String {
+    let mut text = String::from("submit,eligible,start,end,cpu,user\n");
+    for n in 0..400 {
+        let (submit, held) = (n * 3600, n % 2 * 1200);
+        writeln!(text, "{submit},{0},{0},{1},1,u{2}", submit + held, submit + held + 600, n % 3).unwrap();
+    }
+    text
+}
+
+#[test]
+fn waits_count_from_the_submission_or_from_when_jobs_became_eligible() {
+    let folder = TestFolder::with("log.csv", held_log());
+    let run = |more: &[&str]| {
+        let fixed = [
+            "when",
+            "--log",
+            "log.csv",
+            "--csv-columns",
+            COLUMNS,
+            "--calibrate",
+            "--from",
+            "720000",
+            "--format",
+            "json",
+        ];
+        folder.run(&[&fixed, more].concat()).assert_succeeds()
+    };
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let submit = run(&[]);
+    let note = "200 of 400 jobs became eligible after the submission (dependencies, holds, begin times); their waits count from \
+                the submission. --release eligible counts from when they became eligible.";
+    assert!(words(&submit.stderr).contains(note), "{}", submit.stderr);
+    assert!(!words(&run(&["--release", "submit"]).stderr).contains("eligible"));
+    let eligible = run(&["--release", "eligible"]);
+    assert!(
+        words(&eligible.stderr).contains("200 of 400 jobs became eligible after the submission"),
+        "{}",
+        eligible.stderr
+    );
+    // No job waited once it was eligible; from the submission a user's jobs wait 0 and 1200 s in turns.
+    let last_two = |found: &serde_json::Value| found["baselines"]["last_two_waits"]["pinball_s"].as_f64().unwrap();
+    assert_eq!((last_two(&submit.json()), last_two(&eligible.json())), (300.0, 0.0));
+    assert_eq!((&eligible.json()["pinball_s"], &eligible.json()["jobs"]), (&0.0.into(), &200.into()));
+    // Jobs keep their names.
+    let job = |more: &[&str]| {
+        let fixed = ["when", "--log", "log.csv", "--csv-columns", COLUMNS, "--job", "400", "--format", "json"];
+        folder.run(&[&fixed, more].concat()).assert_succeeds().json()["at_s"].as_i64().unwrap()
+    };
+    assert_eq!((job(&[]), job(&["--release", "eligible"])), (399 * 3600, 399 * 3600 + 1200));
+}

@@ -187,3 +187,61 @@ fn a_capacity_that_the_jobs_exceed_is_refused_or_warned_of() {
     let output = folder.run(&["when", "--log", "log.swf", "--shape", "1,1h"]).assert_succeeds();
     assert!(output.stderr.contains(warning), "{}", output.stderr);
 }
+
+/// A machine of 100 processors that is empty from Monday at 8:00 on, where two jobs of one processor wait: job 2 for an
+/// instant at which it becomes eligible, and job 3 for nothing that the log has.
+const HELD: &str = "\
+JobID|User|Account|Partition|State|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES
+1|ann|x|p|COMPLETED|2026-01-04T00:00:00|2026-01-04T00:00:00|2026-01-04T00:00:00|2026-01-04T01:00:00|3600|60|cpu=100,node=1
+2|ann|x|p|COMPLETED|2026-01-05T08:00:00|2026-01-05T20:00:00|2026-01-05T20:00:05|2026-01-05T21:00:05|3600|60|cpu=1,node=1
+3|bob|x|p|COMPLETED|2026-01-05T08:01:00|2026-01-05T08:01:00|2026-01-05T09:01:00|2026-01-05T10:01:00|3600|60|cpu=1,node=1
+";
+
+const NOT_IN_LOG: &str = "limits, reservations or machines that the log does not show";
+
+#[test]
+fn the_time_before_a_job_is_eligible_is_a_part_of_its_own() {
+    let folder = TestFolder::with("why.sacct", HELD);
+    for who in ["2", "user:ann"] {
+        let found = folder.run(&["why", "--log", "why.sacct", who, "--format", "json"]).assert_succeeds().json();
+        let parts = serde_json::json!([
+            {"kind": "not-eligible", "on": "dependency, hold or begin time", "s": 43_200},
+            {"kind": "not-in-log", "on": NOT_IN_LOG, "s": 5},
+        ]);
+        assert_eq!((&found["blocked_by"], &found["waited_s"]), (&parts, &43_205.into()), "{who}");
+        // Job 3 ran before job 2 was eligible.
+        assert_eq!(found["before"], serde_json::json!([]));
+        // A job comes when it becomes eligible: the simulation misses the start in the log by five seconds.
+        assert_eq!(found["what_if_miss_s"], -5);
+        let text = folder.run(&["why", "--log", "why.sacct", who]).assert_succeeds().stdout;
+        assert!(text.contains("not eligible yet (dependency, hold or begin time)  "), "{text}");
+    }
+}
+
+#[test]
+fn only_eligible_jobs_for_which_too_little_is_free_are_before_another_one() {
+    let folder = TestFolder::with("why.sacct", HELD);
+    let found = |log: &str| {
+        folder.write("why.sacct", log);
+        folder.run(&["why", "--log", "why.sacct", "3", "--format", "json"]).assert_succeeds().json()
+    };
+    // Job 2 is not eligible, then eligible and small, then eligible and larger than the machine.
+    let eligible = HELD.replace("2026-01-05T20:00:00|2026-01-05T20:00:05", "2026-01-05T08:00:00|2026-01-05T20:00:05");
+    for log in [HELD, &eligible] {
+        let found = found(log);
+        assert_eq!(found["blocked_by"], serde_json::json!([{"kind": "not-in-log", "on": NOT_IN_LOG, "s": 3600}]));
+        assert_eq!(found["standing"]["jobs_before"], i32::from(log == eligible));
+    }
+    let filled =
+        eligible.replace("2026-01-04T01:00:00|3600", "2026-01-05T08:31:00|117060").replace("cpu=100", "cpu=60");
+    let large =
+        filled.replace("20:00:05|2026-01-05T21:00:05|3600|60|cpu=1,", "20:00:05|2026-01-05T21:00:05|3600|60|cpu=100,");
+    let found = found(&large);
+    let parts = serde_json::json!([
+        {"kind": "earlier-jobs", "on": "jobs submitted before", "s": 1800},
+        {"kind": "not-in-log", "on": NOT_IN_LOG, "s": 1800},
+    ]);
+    assert_eq!(found["blocked_by"], parts);
+    let text = folder.run(&["why", "--log", "why.sacct", "3"]).assert_succeeds().stdout;
+    assert!(text.contains("jobs submitted before, for which too little was free  "), "{text}");
+}

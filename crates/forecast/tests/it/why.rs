@@ -1,6 +1,7 @@
 //! Why jobs waited: the parts add up, and a simulated change starts the job when the simulator does.
 
 use evenhand_forecast::{Change, Log, Obstacle, explain, overtaken_by, peak_use, standing, what_if};
+use evenhand_model::{Resource, Span, Task, Time, Workload, WorkloadBuilder};
 use proptest::prelude::*;
 
 use crate::generated_log::{JobSpec, log_of, simulated_starts};
@@ -100,4 +101,98 @@ fn use_fades_by_half_in_a_week() {
     let log = Log::of(&log_of(&jobs, &[0, week, week + 1000, week + 1000])).unwrap();
     let share = |job| standing(&log, job).usage_share;
     assert!((share(2) - 1.0 / 3.0).abs() < 1e-9 && (share(3) - 2.0 / 3.0).abs() < 1e-9, "{} {}", share(2), share(3));
+}
+
+/// A job with a processor and a memory demand, in seconds: submission, how much later it became eligible, how much later it
+/// started, and how long it ran.
+type TwoResourceJob = (u64, u64, u64, u64, [u64; 2]);
+
+fn with_eligible_times(jobs: &[TwoResourceJob]) -> Workload {
+    let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
+    let s = Time::from_secs;
+    for &(submit, held, waited, run, amounts) in jobs {
+        builder.push(&Task {
+            submit: s(submit),
+            eligible: Some(s(submit + held)),
+            start: Some(s(submit + held + waited)),
+            duration: Span::from_secs(run),
+            user: "ann",
+            amounts: &amounts.map(|amount| u128::from(amount) * 1_000_000_000),
+            ..Task::default()
+        });
+    }
+    builder.finish().unwrap()
+}
+
+/// What kept a job waiting, second by second.
+fn second_by_second(jobs: &[TwoResourceJob], capacities: [u64; 2], own: usize) -> Vec<(Obstacle, i64)> {
+    let start = |job: &TwoResourceJob| job.0 + job.1 + job.2;
+    let mut found: std::collections::BTreeMap<Obstacle, i64> = std::collections::BTreeMap::new();
+    for now in jobs[own].0..start(&jobs[own]) {
+        let runs = |job: &&TwoResourceJob| start(job) <= now && now < start(job) + job.3;
+        let held = [0, 1].map(|r| jobs.iter().filter(runs).map(|job| job.4[r]).sum::<u64>());
+        let lacks = |job: &TwoResourceJob| -> Vec<usize> {
+            [0, 1].into_iter().filter(|&r| held[r] + job.4[r] > capacities[r]).collect()
+        };
+        let waits = |job: &&TwoResourceJob| job.0 + job.1 <= now && now < start(job);
+        let obstacle = if now < jobs[own].0 + jobs[own].1 {
+            Obstacle::NotEligible
+        } else if !lacks(&jobs[own]).is_empty() {
+            Obstacle::Resources(lacks(&jobs[own]))
+        } else if jobs[..own].iter().filter(waits).any(|job| !lacks(job).is_empty()) {
+            Obstacle::EarlierJobs
+        } else {
+            Obstacle::NotInLog
+        };
+        *found.entry(obstacle).or_default() += 1;
+    }
+    let mut found: Vec<(Obstacle, i64)> = found.into_iter().collect();
+    found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn waits_are_divided_as_second_by_second(
+        jobs in prop::collection::vec((0u64..30, 0u64..12, 0u64..25, 0u64..20, [0u64..=6, 0u64..=6]), 1..20),
+    ) {
+        let mut jobs = jobs;
+        jobs.sort_by_key(|job| job.0);
+        // A job holds some processors, as a log has it.
+        jobs.iter_mut().for_each(|job| job.4[0] = job.4[0].max(1));
+        let workload = with_eligible_times(&jobs);
+        let log = Log::of(&workload).unwrap();
+        let steps = |r: usize| u128::from(workload.resources()[r].steps());
+        let all: Vec<usize> = (0..jobs.len()).collect();
+        for capacity in [8u64, 30] {
+            let capacities = [0, 1].map(|r| u128::from(capacity) * steps(r));
+            for (own, why) in explain(&workload, &log, &capacities, &all).iter().enumerate() {
+                prop_assert_eq!(&why.blocked_by, &second_by_second(&jobs, [capacity, capacity], own), "{}", own);
+                let shares: f64 = why.holders.iter().map(|h| h.share).sum();
+                prop_assert!(why.holders.is_empty() || (shares - 1.0).abs() < 1e-9, "{:?}", why);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_of_released_jobs_has_the_same_jobs_in_the_order_in_which_they_became_eligible() {
+    // The first becomes eligible after the second, which has two copies.
+    let mut builder = WorkloadBuilder::new([Resource::new("cpu", "")]);
+    let s = Time::from_secs;
+    for (submit, eligible, count) in [(0, 50, 1), (10, 10, 2)] {
+        let task = Task { submit: s(submit), eligible: Some(s(eligible)), start: Some(s(60)), ..Task::default() };
+        builder.push(&Task { count, user: "ann", amounts: &[1_000_000_000], ..task });
+    }
+    let workload = builder.finish().unwrap();
+    assert_eq!(workload.eligible_later(), 1);
+    let (log, released) = (Log::of(&workload).unwrap(), Log::released(&workload).unwrap());
+    assert!(log.has_eligible_later() && !released.has_eligible_later());
+    assert_eq!([0, 1, 2].map(|job| log.eligible(job)), [50, 10, 10]);
+    assert_eq!([0, 1, 2].map(|job| released.jobs()[job].submit), [10, 10, 50]);
+    assert_eq!([0, 1, 2, 3].map(|job| released.same_job(&log, job)), [Some(2), Some(0), Some(1), None]);
+    // A job that is not eligible does not wait before another one.
+    assert_eq!((standing(&log, 2).jobs_before, standing(&released, 2).jobs_before), (1, 2));
 }

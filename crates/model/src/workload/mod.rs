@@ -266,15 +266,8 @@ impl Workload {
     /// assert_eq!((w.start(0), w.start(1)), (Some(Time::from_secs(20)), Some(Time::from_secs(60))));
     /// ```
     pub fn submitted_when_eligible(self) -> (Workload, u64) {
-        let submits = &self.columns.submit;
-        let of_arrays = self.eligible_arrays();
-        let released = |row: usize| {
-            let of_array = self.detail_id(Detail::Array, row).and_then(|text| of_arrays[text as usize]);
-            let eligible = of_array.or_else(|| self.eligible(row)).filter(|time| *time > submits[row]);
-            eligible.filter(|time| self.start(row).is_none_or(|start| *time <= start)).unwrap_or(submits[row])
-        };
-        let times: Vec<Time> = (0..self.len()).map(released).collect();
-        let moved = times.iter().zip(submits).filter(|(released, submit)| released != submit).count() as u64;
+        let times = self.release_times();
+        let moved = self.later_than_submission(&times);
         if moved == 0 {
             return (self, 0);
         }
@@ -287,6 +280,31 @@ impl Workload {
         let mut released = self.resubmitted(&rows, submit);
         (released.columns.start, released.columns.eligible) = (start, eligible);
         (released, moved)
+    }
+
+    /// Returns from when on each row could have started: when it became eligible, as
+    /// [`submitted_when_eligible`](Self::submitted_when_eligible) has it, else its submission.
+    pub fn release_times(&self) -> Vec<Time> {
+        let submits = &self.columns.submit;
+        if self.columns.eligible.is_none() {
+            return submits.clone();
+        }
+        let of_arrays = self.eligible_arrays();
+        let released = |row: usize| {
+            let of_array = self.detail_id(Detail::Array, row).and_then(|text| of_arrays[text as usize]);
+            let eligible = of_array.or_else(|| self.eligible(row)).filter(|time| *time > submits[row]);
+            eligible.filter(|time| self.start(row).is_none_or(|start| *time <= start)).unwrap_or(submits[row])
+        };
+        (0..self.len()).map(released).collect()
+    }
+
+    /// Returns how many rows became eligible after their submission, by their [release times](Self::release_times).
+    pub fn eligible_later(&self) -> u64 {
+        self.later_than_submission(&self.release_times())
+    }
+
+    fn later_than_submission(&self, times: &[Time]) -> u64 {
+        times.iter().zip(&self.columns.submit).filter(|(released, submit)| released != submit).count() as u64
     }
 
     /// Returns how many rows are tasks of an array with a throttle.

@@ -31,6 +31,7 @@ use crate::arguments::policy_settings::policy_failure;
 use crate::arguments::{Common, Release, StudyArgs, Until};
 use crate::failure::Failure;
 use crate::inputs::memory::{memory_limit, runs_at_a_time};
+use crate::inputs::release::{released, wait_from};
 use crate::inputs::weights_and_accounts::{note_mismatches, read_weights_or_equal};
 use crate::inputs::workloads::read_workload;
 use crate::output::console::{Console, to_json};
@@ -103,7 +104,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         Backfill::Slurm => Release::Eligible,
         _ => Release::Submit,
     });
-    let workload = released(workload, release, console);
+    let workload = released(workload, release, args.release.is_some(), console);
     let machines = |capacity: &RequestedCapacity| matches!(capacity, RequestedCapacity::Machines(..));
     if !question.capacities.iter().any(machines) {
         refuse_machine_options(args)?;
@@ -213,23 +214,6 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
             missing.join(", ")
         ))),
     }
-}
-
-/// The workload as its jobs begin to wait.
-fn released(workload: Workload, release: Release, console: &Console) -> Workload {
-    if release == Release::Submit {
-        return workload;
-    }
-    let rows = workload.len();
-    let (workload, moved) = workload.submitted_when_eligible();
-    if moved > 0 {
-        console.note(&format!(
-            "{moved} of {} became eligible after the submission (dependencies, holds, begin times); such a job is \
-             considered, and its wait counts, from then on. --release submit counts from the submission.",
-            counted(rows, "job", "jobs")
-        ));
-    }
-    workload
 }
 
 /// Slurm's scheduler plans nodes, and chooses them itself.
@@ -392,13 +376,7 @@ fn method(
             if args.no_blocking { "sets its user aside, the next user is tried" } else { "stops scheduling" }.into(),
         ),
         parameter("scheduler", request.jobs.scheduler_name()),
-        parameter(
-            "jobs wait from",
-            match release {
-                Release::Submit => "their submission".into(),
-                Release::Eligible => "when they became eligible".into(),
-            },
-        ),
+        parameter("jobs wait from", wait_from(release).into()),
         parameter(
             "placement on machines",
             match request.jobs.backfill {

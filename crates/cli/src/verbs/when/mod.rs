@@ -3,7 +3,7 @@
 mod calibrate;
 pub(crate) mod starts;
 
-use crate::arguments::{Common, WhenArgs};
+use crate::arguments::{Common, Release, WhenArgs};
 use crate::failure::Failure;
 use crate::inputs::site_log::SiteLog;
 use crate::output::console::Console;
@@ -19,6 +19,7 @@ pub(crate) fn run(args: &WhenArgs, common: &Common, console: &Console) -> Result
         Failure::refuse_without("--calibrate", &of_calibrate)?;
     }
     let site = SiteLog::read(&args.log, common, console)?;
+    let site = site.released(args.release.unwrap_or(Release::Submit), args.release.is_some(), console)?;
     if args.calibrate {
         calibrate::run(args, &site, common, console)
     } else {

@@ -4,7 +4,7 @@ mod text;
 
 use evenhand_documents::did_you_mean;
 use evenhand_forecast::{
-    Change, Explanation, HALF_LIFE_S, Obstacle, Standing, WhatIf, explain, overtaken_by, standing, what_if,
+    Change, Explanation, HALF_LIFE_S, Log, Obstacle, Standing, WhatIf, explain, overtaken_by, standing, what_if,
 };
 use evenhand_model::duration_text::wall_time;
 use serde::Serialize;
@@ -47,7 +47,7 @@ struct WhyRecord {
 
 #[derive(Debug, Serialize)]
 struct BlockedRecord {
-    /// `resource`, `earlier-jobs` or `not-in-log`.
+    /// `not-eligible`, `resource`, `earlier-jobs` or `not-in-log`.
     kind: &'static str,
     /// The resources, or who.
     on: String,
@@ -150,7 +150,7 @@ fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> Result<WhyRecord, Fa
     let longest = asked.jobs.iter().copied().rev().max_by_key(wait).unwrap_or(asked.jobs[0]);
     let last = asked.jobs[asked.jobs.len() - 1];
     let standing = standing(&site.log, last);
-    let what_if = what_if(&site.log, i64::try_from(capacities[0]).unwrap_or(i64::MAX), longest);
+    let what_if = simulated(site, i64::try_from(capacities[0]).unwrap_or(i64::MAX), longest);
     let miss_s = what_if.first().and_then(|unchanged| Some(unchanged.start? - jobs[longest].start));
     Ok(WhyRecord {
         job: (!asked.of_user).then(|| site.id(longest).number),
@@ -172,6 +172,16 @@ fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> Result<WhyRecord, Fa
         capacity: capacities[0] as f64 / site.log.size_of(1) as f64,
         capacity_from,
     })
+}
+
+/// Simulates changes of a job in a log whose jobs come when they became eligible: before, no scheduler starts them.
+fn simulated(site: &SiteLog, capacity: i64, job: usize) -> Vec<WhatIf> {
+    let released = Some(&site.workload).filter(|_| site.log.has_eligible_later()).and_then(|w| Log::released(w).ok());
+    let same = released.and_then(|released| Some((released.same_job(&site.log, job)?, released)));
+    match same {
+        Some((same, released)) => what_if(&released, capacity, same),
+        None => what_if(&site.log, capacity, job),
+    }
 }
 
 /// Returns whether a simulated start is so far from that in the log that it tells little about changes: by more than ten minutes,
@@ -207,6 +217,7 @@ fn blocked_by(explanations: &[Explanation], site: &SiteLog) -> Vec<BlockedRecord
     sums.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let record = |(obstacle, s): (&Obstacle, i64)| {
         let (kind, on) = match obstacle {
+            Obstacle::NotEligible => ("not-eligible", "dependency, hold or begin time".to_string()),
             Obstacle::Resources(lacking) => {
                 let names = lacking.iter().map(|&r| site.workload.resources()[r].name.as_str());
                 ("resource", names.collect::<Vec<_>>().join("+"))
@@ -221,11 +232,11 @@ fn blocked_by(explanations: &[Explanation], site: &SiteLog) -> Vec<BlockedRecord
     sums.into_iter().map(record).collect()
 }
 
-/// Who held the first resource, over all the waits: shares count by how long each wait was.
+/// Who held the first resource, over all the waits: shares count by how long each job was eligible and waited.
 fn before(explanations: &[Explanation], site: &SiteLog) -> Vec<BeforeRecord> {
     let mut sums: Vec<(u32, usize, f64)> = Vec::new();
     for explanation in explanations {
-        let waited = site.log.jobs()[explanation.job].wait() as f64;
+        let waited = (site.log.jobs()[explanation.job].start - site.log.eligible(explanation.job)) as f64;
         for holder in &explanation.holders {
             match sums.iter_mut().find(|sum| sum.0 == holder.user) {
                 Some(sum) => (sum.1, sum.2) = (sum.1 + holder.jobs, sum.2 + holder.share * waited),

@@ -71,7 +71,8 @@ fn obstacles(record: &WhyRecord) -> String {
     for blocked in &record.blocked_by {
         let name = match blocked.kind {
             "resource" => format!("{}: too little was free", printable(&blocked.on)),
-            "earlier-jobs" => "jobs submitted before, for which enough was not free".to_string(),
+            "not-eligible" => format!("not eligible yet ({})", blocked.on),
+            "earlier-jobs" => "jobs submitted before, for which too little was free".to_string(),
             _ => blocked.on.clone(),
         };
         table.row(vec![name, duration(blocked.s), percent(blocked.s as f64 / record.waited_s as f64)]);

@@ -18,9 +18,10 @@ use evenhand_study::{PolicyInputs, RequestedCapacity, peak_above_stated, site_ca
 use self::record::AuditRecord;
 use crate::arguments::decay;
 use crate::arguments::policy_settings::policies_of;
-use crate::arguments::{AuditArgs, Common};
+use crate::arguments::{AuditArgs, Common, Release};
 use crate::failure::{Failure, Outcome};
 use crate::inputs::capacity::{parse_capacity, read_capacity};
+use crate::inputs::release::released;
 use crate::inputs::weights_and_accounts::read_weights_or_equal;
 use crate::inputs::workloads::read_workload_with_summary;
 use crate::output::console::{Console, to_json};
@@ -29,15 +30,14 @@ use crate::output::write_files::lock_folder;
 /// The description of a capacity that nothing states.
 const PEAK_USE: &str = "the peak use";
 
-/// Refuses a window that begins after all jobs have ended: every property would hold of nothing.
-fn refuse_empty_window(window: &Window, workload: &Workload) -> Result<(), Failure> {
+/// Refuses a window that begins after all jobs have ended: every property would hold of nothing. `first` is the first submission.
+fn refuse_empty_window(window: &Window, workload: &Workload, first: Time) -> Result<(), Failure> {
     let columns = workload.columns();
     let end = |row: usize| workload.start(row).unwrap_or(columns.submit[row]).checked_add(columns.duration[row]);
     let last = (0..workload.len()).filter_map(end).max().unwrap_or_default();
     if window.from < last || window.from == Time::ZERO {
         return Ok(());
     }
-    let first = columns.submit.first().copied().unwrap_or_default();
     let whole = duration((last - first).secs_f64());
     Err(Failure::Input(format!(
         "--since: nothing of the history lies after it; it ends {whole} after the first submission"
@@ -68,6 +68,11 @@ pub(super) fn run(
     let offset_ns = entitlement_record::parse_utc_offset(args.utc_offset.as_deref())?;
     let (workload, import_summary) = read_workload_with_summary(path, &args.trace, common, console)?;
     let users = workload.users().len();
+    // --since and --until count from there, whenever jobs begin to wait.
+    let first = workload.columns().submit.first().copied().unwrap_or_default();
+    // Nobody had a claim to the start of a job that could not start yet.
+    let release = args.release.unwrap_or(Release::Eligible);
+    let workload = released(workload, release, args.release.is_some(), console);
     let (workload, shares) = entitlement_record::place_in_accounts(args, workload, console)?;
     let weights = match &shares {
         Some(shares) => shares.tree.weights(),
@@ -84,10 +89,9 @@ pub(super) fn run(
     }
     let capacity = capacity.map(|capacity| read_capacity(capacity, &workload, console)).transpose()?;
     let (pool, pool_is) = pool(capacity, &history)?;
-    let first = workload.columns().submit.first().copied().unwrap_or_default();
     let window =
         Window { from: since.map_or(Time::ZERO, |s| first + s), until: until.map_or(Time::MAX, |span| first + span) };
-    refuse_empty_window(&window, &workload)?;
+    refuse_empty_window(&window, &workload, first)?;
     let calendar = entitlement_record::calendar(&workload, offset_ns);
     let capacity_is = (&pool, pool_is.as_str());
     let entitlements = match (&shares, &args.out) {
@@ -110,7 +114,7 @@ pub(super) fn run(
         site: None,
     };
     let policies = replay_policies::audit_replays(&workload, &pool, &inputs, &properties, window, &policies, decay)?;
-    let record = AuditRecord::new(path, &history, &pool, &pool_is, &audit, calendar);
+    let record = AuditRecord::new(path, &history, &pool, &pool_is, &audit, calendar, release);
     let mut record = AuditRecord { users, policies, entitlements, ..record };
     if let Some(user) = &audit_args.user {
         record.findings.retain(|finding| finding.who == Some(user));

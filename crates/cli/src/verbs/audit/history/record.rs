@@ -10,6 +10,8 @@ use serde::Serialize;
 
 use super::replay_policies::PolicyRecord;
 use super::tables::hours;
+use crate::arguments::Release;
+use crate::inputs::release::wait_from;
 use crate::output::human_units::period;
 
 /// Result of the audit, with names instead of indices, and in seconds.
@@ -23,6 +25,8 @@ pub(super) struct AuditRecord<'a> {
     pub(super) left_out: usize,
     pub(super) from_s: f64,
     pub(super) until_s: f64,
+    /// From when on jobs wait.
+    pub(super) jobs_wait_from: &'static str,
     /// In the workload's own units.
     pub(super) capacity: Vec<ResourceRecord<'a>>,
     pub(super) capacity_is: &'a str,
@@ -107,6 +111,7 @@ impl<'a> AuditRecord<'a> {
         pool_is: &'a str,
         audit: &Audit,
         calendar: Calendar,
+        release: Release,
     ) -> AuditRecord<'a> {
         let workload: &'a Workload = history.workload();
         let resources = workload.resources().iter().zip(history.peak()).enumerate();
@@ -132,6 +137,7 @@ impl<'a> AuditRecord<'a> {
             left_out: history.left_out(),
             from_s: audit.from.secs_f64(),
             until_s: audit.until.secs_f64(),
+            jobs_wait_from: wait_from(release),
             capacity: resources
                 .map(|(r, (resource, peak))| ResourceRecord {
                     name: &resource.name,
@@ -157,6 +163,7 @@ impl<'a> AuditRecord<'a> {
         let mut details = vec![
             ("Jobs".to_string(), format!("{} of {} over {length}", self.tasks, counted(self.users, "user", "users"))),
             ("Waiting".to_string(), format!("{} user-hours", hours(self.waiting_s))),
+            ("Jobs wait from".to_string(), self.jobs_wait_from.to_string()),
         ];
         if self.left_out > 0 {
             details
