@@ -114,11 +114,11 @@ pub fn is_other_gres(name: &[u8]) -> bool {
 
 /// Returns whether one of `cpu=8,gres/gpu:a100=2,gres/fpga=1` is a type of GPU or a generic resource other than GPUs.
 pub fn has_other_gres(text: &[u8]) -> bool {
-    let names = text.split(|&b| b == b',').filter_map(|part| {
+    let mut names = text.split(|&b| b == b',').filter_map(|part| {
         let (name, value) = part.split_at(part.iter().position(|&b| b == b'=')?);
         count(&value[1..]).filter(|n| *n > 0).map(|_| name)
     });
-    names.into_iter().any(is_other_gres)
+    names.any(is_other_gres)
 }
 
 /// Parses a number to billionths.

@@ -63,7 +63,10 @@ fn types_of_gpus_and_other_generic_resources_are_listed() {
     folder.write("log.txt", sacct);
     let output = folder.run(&["workload", "import", "log.txt", "-o", "log.parquet"]).assert_succeeds();
     let text = format!("{}{}", output.stdout, output.stderr).replace("\n  ", " ");
-    assert!(text.contains("1 job has a type of GPU or another generic resource in their TRES"), "{text}");
+    assert!(
+        text.contains("1 job has a type of GPU or another generic resource in TRES (gres/gpu:h100, gres/fpga)"),
+        "{text}"
+    );
     assert!(text.contains("1 job has the id of a component of a heterogeneous job"), "{text}");
 }
 

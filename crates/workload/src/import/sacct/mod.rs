@@ -31,7 +31,8 @@ pub(in crate::import) use tasks::Asked;
 
 /// A type of GPU or a generic resource that a job names and a replay does not follow.
 pub(super) const OTHER_GRES: &str = "other generic resources";
-pub(super) const OTHER_GRES_SENTENCE: &str = "a type of GPU or another generic resource in their TRES (gres/gpu:h100, gres/fpga), which a replay does not follow.";
+pub(super) const OTHER_GRES_SENTENCE: &str =
+    "a type of GPU or another generic resource in TRES (gres/gpu:h100, gres/fpga), which a replay does not follow.";
 /// A component of a heterogeneous job.
 pub(super) const COMPONENT: &str = "component of a heterogeneous job";
 pub(super) const COMPONENT_SENTENCE: &str = "the id of a component of a heterogeneous job (such as 100+0); a replay starts each \
