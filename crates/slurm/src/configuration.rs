@@ -109,9 +109,18 @@ impl Configuration {
         self.get("SchedulerType").is_some_and(|t| t == "sched/backfill")
     }
 
-    /// Returns whether memory is a consumable resource (SelectTypeParameters with MEMORY).
+    /// Returns whether memory is a consumable resource: SelectTypeParameters with `_Memory`, as `CR_Core_Memory`. Where the
+    /// parameters are not set, select/cons_tres and select/cons_res take CR_Core_Memory (`select_p_node_init`), and
+    /// select/linear, the default up to 22.05, counts no memory.
     pub fn counts_memory(&self) -> bool {
-        self.get("SelectTypeParameters").is_none_or(|t| t.to_ascii_uppercase().contains("MEMORY"))
+        let is_linear = || match self.get("SelectType") {
+            Some(plugin) => plugin.to_ascii_lowercase().ends_with("linear"),
+            None => self.release_month().is_some_and(|release| release <= (22, 5)),
+        };
+        match self.get("SelectTypeParameters") {
+            Some(parameters) => parameters.to_ascii_uppercase().contains("MEMORY"),
+            None => !is_linear(),
+        }
     }
 
     /// Returns the kinds of data of other users that are hidden (PrivateData): `jobs,usage`.
@@ -137,5 +146,21 @@ mod tests {
         assert_eq!(c.get("SchedulerParameters"), Some("bf_interval=2,x"));
         assert_eq!((c.backfills(), c.counts_memory(), c.private_data()), (true, false, vec!["jobs", "usage"]));
         assert!(Configuration::parse("nothing\n").is_err());
+    }
+
+    #[test]
+    fn memory_counts_where_the_select_plugin_has_it_as_a_resource() {
+        for (text, counts) in [
+            ("SelectTypeParameters=CR_Core_Memory\n", true),
+            ("SelectType=select/linear\nSelectTypeParameters=CR_Memory\n", true),
+            ("SelectTypeParameters=CR_Core\n", false),
+            ("SelectTypeParameters=CR_Socket,CR_LLN\n", false),
+            ("SelectType=select/cons_tres\n", true),
+            ("SelectType=select/linear\n", false),
+            ("SLURM_VERSION=22.05.8\n", false),
+            ("SLURM_VERSION=24.11.5\n", true),
+        ] {
+            assert_eq!(Configuration::parse(text).unwrap().counts_memory(), counts, "{text}");
+        }
     }
 }

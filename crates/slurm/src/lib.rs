@@ -79,8 +79,8 @@ pub use queue::{Array, Heterogeneous, Hold, Job, JobState, Queue};
 pub use run_commands::{Call, CommandError, Commands, FailureKind, LocalCommands, RecordedOutput};
 pub use site_files::{
     Dump, Position, Qos, SIMULATED_SETTINGS, SchedulerSettings, SiteClosure, SiteFileError, SlurmConf, TextFiles,
-    Unmodelled, billing_weights_without_effect, gang_with_other_modes, inconsistent_qos, licences_of_conf,
-    limit_associations, limit_jobs_of_qos, limit_partitions, parse_dump, parse_events, parse_qos, parse_reservations,
+    Unmodelled, gang_with_other_modes, inconsistent_qos, licences_of_conf, limit_associations, limit_jobs_of_qos,
+    limit_partitions, memory_without_effect, parse_dump, parse_events, parse_qos, parse_reservations,
     priorities_and_preemption_of_qos, read_command_text, read_slurm_conf, scheduler_settings, simulated_settings_text,
     slurm_conf_names, some_records, unmodelled_settings, weights_without_priorities,
 };

@@ -89,6 +89,12 @@ impl Nodes {
     }
 }
 
+/// Returns the words of a state such as IDLE*+DRAIN, where the star marks a node that does not respond.
+pub(crate) fn state_words(text: &str) -> Vec<String> {
+    let word = |word: &str| word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).to_string();
+    text.split('+').map(word).collect()
+}
+
 fn node(record: &Record<'_>) -> Result<Node, TextError> {
     let count = |key: &str| record.get(key).map(|field| field.whole()).transpose();
     let tres = |key: &str| match record.get(key) {
@@ -132,13 +138,7 @@ fn node(record: &Record<'_>) -> Result<Node, TextError> {
         allocated,
         features: if active.is_empty() { list("AvailableFeatures") } else { active },
         partitions: list("Partitions"),
-        // Such as IDLE*+DRAIN; the star marks a node that does not respond.
-        state: record.get("State").map_or(Vec::new(), |f| {
-            f.text
-                .split('+')
-                .map(|word| word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).to_string())
-                .collect()
-        }),
+        state: record.get("State").map_or(Vec::new(), |f| state_words(f.text)),
         weight: count("Weight")?.unwrap_or(1),
         line: name.map_or(0, |field| field.line),
     })

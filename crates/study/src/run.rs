@@ -21,7 +21,7 @@ use crate::reacting::{Ran, window};
 use crate::record::{ComparisonRecord, MethodRecord, RunRecord, StudyRecord, TrustRecord};
 use crate::repeat::add_noise;
 use crate::study_folder::{Folder, Stored, StudyError, TaskFormat};
-use crate::trust::trust;
+use crate::trust::{TrustedSite, trust};
 use crate::waste_record::waste_record;
 use crate::work_done::work_done;
 
@@ -249,8 +249,13 @@ impl Plan {
         {
             return None;
         }
-        let cluster = run.on_site.as_ref().and_then(|on_site| on_site.cluster.as_ref());
-        let trust = trust(&self.workload, &run.capacity, &as_logged(&self.workload), simulated, cluster)?;
+        let on_site = run.on_site.as_ref();
+        let site = TrustedSite {
+            cluster: on_site.and_then(|on_site| on_site.cluster.as_ref()),
+            follows_closures: on_site
+                .is_some_and(|on_site| on_site.rules.backfill == evenhand_simulator::Backfill::Slurm),
+        };
+        let trust = trust(&self.workload, &run.capacity, &as_logged(&self.workload), simulated, site)?;
         Some(TrustRecord { policy: run.policy.clone(), run: run.id.clone(), ..trust })
     }
 

@@ -107,6 +107,20 @@ pub fn tres(text: &[u8]) -> Result<Amounts, TresError<'_>> {
     Ok(amounts)
 }
 
+/// Returns whether a TRES names a type of GPU or a generic resource other than GPUs; what Slurm measures of GPUs is none.
+pub fn is_other_gres(name: &[u8]) -> bool {
+    name.strip_prefix(b"gres/").is_some_and(|name| ![&b"gpu"[..], b"gpumem", b"gpuutil"].contains(&name))
+}
+
+/// Returns whether one of `cpu=8,gres/gpu:a100=2,gres/fpga=1` is a type of GPU or a generic resource other than GPUs.
+pub fn has_other_gres(text: &[u8]) -> bool {
+    let mut names = text.split(|&b| b == b',').filter_map(|part| {
+        let (name, value) = part.split_at(part.iter().position(|&b| b == b'=')?);
+        count(&value[1..]).filter(|n| *n > 0).map(|_| name)
+    });
+    names.any(is_other_gres)
+}
+
 /// Parses a number to billionths.
 pub fn count(text: &[u8]) -> Option<Nano> {
     decimal(text).map(|d| d.nano)
@@ -154,6 +168,20 @@ pub fn array_of_task(id: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_of_gpus_and_other_generic_resources_are_found() {
+        for (text, found) in [
+            ("cpu=8,mem=4G,gres/gpu=2", false),
+            ("cpu=8,gres/gpu=2,gres/gpumem=4G,gres/gpuutil=7", false),
+            ("cpu=8,gres/gpu=1,gres/gpu:h100=1", true),
+            ("cpu=1,gres/fpga=1", true),
+            ("cpu=1,gres/fpga=0", false),
+            ("", false),
+        ] {
+            assert_eq!(has_other_gres(text.as_bytes()), found, "{text}");
+        }
+    }
 
     #[test]
     fn durations_and_limits() {

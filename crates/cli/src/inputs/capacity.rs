@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use evenhand_model::{Quantity, ResourceQuantity, Workload};
 use evenhand_study::{RequestedCapacity, read_cluster, read_pool};
+use evenhand_workload::import::is_slurm_configuration;
 
 use crate::failure::Failure;
 use crate::output::console::Console;
@@ -132,10 +133,21 @@ fn note_unused(place: &str, unknown: &[String], console: &Console) {
     }
 }
 
+/// Recognises slurm.conf, and a list of Slurm's nodes or partitions, in the place of a file of machines.
+fn slurm_conf(path: &Path) -> Option<Failure> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let line = text.lines().position(|line| is_slurm_configuration(line.as_bytes()))? + 1;
+    let name = path.display();
+    Some(Failure::Input(format!(
+        "{name}:{line}:1: found Slurm's configuration or a list of its nodes, expected a file with [pool] or [[machines]]; make a \
+         folder of the site with evenhand site import --slurm-conf {name} -o SITE, and give --site SITE"
+    )))
+}
+
 /// Reads a file with a `[pool]` or `[[machines]]`.
 pub(crate) fn read_file(path: &Path, workload: &Workload, console: &Console) -> Result<RequestedCapacity, Failure> {
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    if let Some(cluster) = read_cluster(path).map_err(Failure::document)? {
+    if let Some(cluster) = read_cluster(path).map_err(|error| slurm_conf(path).unwrap_or(Failure::document(error)))? {
         return Ok(RequestedCapacity::Machines(name, cluster));
     }
     let (units, unknown) = read_pool(path, workload.resources()).map_err(Failure::document)?;

@@ -32,6 +32,7 @@ mod service_units;
 mod site;
 mod site_arrays_and_qos;
 mod site_input_errors;
+mod site_resources;
 mod slurm_at_login;
 mod slurm_fidelity;
 mod slurm_live;

@@ -6,10 +6,10 @@ use evenhand_model::PreemptMode;
 use evenhand_policies::TresWeight;
 
 use super::qos::Qos;
+use super::resources_without_effect::note_generic_resources;
 use super::scheduler_settings::PreemptModes;
 use super::slurm_conf::SlurmConf;
 use crate::associations::{Accounts, AssociationSetting};
-use crate::partitions::Partition;
 
 /// Something that the site has set and a simulation does not follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +119,13 @@ const OPTIONS: [(&str, &[&str], &str); 25] = [
     ("DownNodes", &[], "its nodes take jobs"),
 ];
 
+/// Returns the options of nodes (`NodeName`) or partitions (`PartitionName`) that [`unmodelled_settings`] looks at.
+pub(super) fn option_names(kind: &'static str) -> impl Iterator<Item = &'static str> {
+    let others = [BILLING, "NodeName Gres"];
+    let all = OPTIONS.iter().map(|(name, _, _)| *name).chain(others);
+    all.filter_map(move |name| name.strip_prefix(kind)?.strip_prefix(' '))
+}
+
 /// Flags of PriorityFlags, and what happens instead.
 const PRIORITY_FLAGS: [(&str, &str); 3] = [
     ("ACCRUE_ALWAYS", "a job's age counts from when it became eligible; from its submission with --release submit"),
@@ -209,7 +216,10 @@ pub fn unmodelled_settings(
             });
         }
     }
-    conf.into_iter().for_each(|conf| note_billing_weights(conf, &mut found));
+    if let Some(conf) = conf {
+        note_billing_weights(conf, &mut found);
+        note_generic_resources(conf, &mut found);
+    }
     for one in qos {
         for (column, value) in &one.settings {
             if !QOS_WITHOUT_EFFECT.iter().any(|c| c.eq_ignore_ascii_case(column)) {
@@ -299,7 +309,8 @@ pub fn gang_with_other_modes(conf: &SlurmConf, qos: &[Qos], files: TextFiles<'_>
     found
 }
 
-/// Lists the weights of slurm.conf that charge nothing, as [`billing_weights_without_effect`] does those of live partitions.
+/// Lists the weights of partitions that charge nothing: those of resources that no job of a workload has, and negative ones,
+/// which slurm.conf(5) allows.
 fn note_billing_weights(conf: &SlurmConf, found: &mut Vec<Unmodelled>) {
     for (option, values) in conf.options.iter().filter(|(option, _)| option.eq_ignore_ascii_case(BILLING)) {
         for (at, value) in values.iter().enumerate() {
@@ -307,17 +318,6 @@ fn note_billing_weights(conf: &SlurmConf, found: &mut Vec<Unmodelled>) {
             note_weights(found, partition, weights, &conf.place_of_option(option, at));
         }
     }
-}
-
-/// Returns the weights in TRESBillingWeights of `scontrol show partition` that charge nothing: those of resources that no job of
-/// a workload has, and negative ones, which slurm.conf(5) allows; `None` if there are none.
-pub fn billing_weights_without_effect(partitions: &[Partition]) -> Option<Unmodelled> {
-    let mut found = Vec::new();
-    for partition in partitions {
-        let weights = partition.billing_weights.as_deref().unwrap_or_default();
-        note_weights(&mut found, &partition.name, weights, &format!("scontrol show partition:{}", partition.line));
-    }
-    found.pop()
 }
 
 fn note_weights(found: &mut Vec<Unmodelled>, partition: &str, weights: &str, place: &str) {
@@ -366,13 +366,17 @@ mod tests {
 
     #[test]
     fn weights_of_live_partitions_that_charge_nothing_are_listed() {
-        let of = |text: &str| billing_weights_without_effect(&crate::Partitions::parse(text).unwrap().partitions);
-        assert_eq!(of("PartitionName=main\nPartitionName=fat TRESBillingWeights=CPU=1,Mem=0.25G\n"), None);
-        let found = of("PartitionName=main\nPartitionName=fat TRESBillingWeights=CPU=-1,bb/cray=2G\n").unwrap();
-        assert_eq!((found.name.as_str(), found.values.len()), (BILLING, 2));
+        let of = |text: &str| {
+            let mut conf = SlurmConf::default();
+            conf.set_options_of_partitions(Path::new("scontrol show partition"), text);
+            unmodelled_settings(Some(&conf), &[], &[], TextFiles::default())
+        };
+        assert_eq!(of("PartitionName=main\nPartitionName=fat TRESBillingWeights=CPU=1,Mem=0.25G\n"), []);
+        let found = of("PartitionName=main\nPartitionName=fat TRESBillingWeights=CPU=-1,bb/cray=2G\n");
+        assert_eq!((found[0].name.as_str(), found[0].values.len()), (BILLING, 2));
         assert_eq!(
-            (found.values[1].as_str(), found.places[1].as_str()),
-            ("fat=bb/cray=2G", "scontrol show partition:2")
+            (found[0].values[1].as_str(), found[0].places[1].as_str()),
+            ("fat=bb/cray=2G", "scontrol show partition:2:38")
         );
     }
 

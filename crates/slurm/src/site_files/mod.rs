@@ -8,8 +8,10 @@ mod partition_limits;
 mod qos;
 mod qos_limits;
 mod qos_preemption;
+mod resources_without_effect;
 mod sacctmgr_dump;
 mod scheduler_settings;
+mod scontrol_options;
 mod slurm_conf;
 mod statements;
 mod text_file;
@@ -21,15 +23,13 @@ use thiserror::Error;
 
 pub use association_limits::limit_associations;
 pub use closures::{SiteClosure, parse_events, parse_reservations};
-pub use effect::{
-    TextFiles, Unmodelled, billing_weights_without_effect, gang_with_other_modes, unmodelled_settings,
-    weights_without_priorities,
-};
+pub use effect::{TextFiles, Unmodelled, gang_with_other_modes, unmodelled_settings, weights_without_priorities};
 pub use licences::licences_of_conf;
 pub use partition_limits::limit_partitions;
 pub use qos::{Qos, inconsistent_qos, parse_qos};
 pub use qos_limits::limit_jobs_of_qos;
 pub use qos_preemption::priorities_and_preemption_of_qos;
+pub use resources_without_effect::memory_without_effect;
 pub use sacctmgr_dump::{Dump, parse_dump};
 pub(crate) use scheduler_settings::PreemptModes;
 pub use scheduler_settings::{SIMULATED_SETTINGS, SchedulerSettings, scheduler_settings, simulated_settings_text};

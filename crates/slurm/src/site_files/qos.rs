@@ -59,6 +59,7 @@ impl Qos {
 /// # Errors
 /// Returns an error if there is no header with `Name`, a line has another number of columns, or a limit is malformed.
 pub fn parse_qos(text: &str) -> Result<Vec<Qos>, TextError> {
+    refuse_padded(text)?;
     let table = Table::of("sacctmgr show qos", text, &["Name"])?;
     let mut all = Vec::new();
     for row in table.rows() {
@@ -78,6 +79,23 @@ pub fn parse_qos(text: &str) -> Result<Vec<Qos>, TextError> {
         all.push(Qos { name, line, settings });
     }
     Ok(all)
+}
+
+/// Refuses columns that are padded with blanks, in which long values are cut off (`sacctmgr show qos` without `-P`).
+fn refuse_padded(text: &str) -> Result<(), TextError> {
+    let header = text.lines().enumerate().find(|(_, line)| !line.trim().is_empty());
+    let Some((at, header)) = header.filter(|(_, line)| !line.contains('|')) else { return Ok(()) };
+    let mut names = header.split_whitespace();
+    if !names.any(|name| name.eq_ignore_ascii_case("Name")) || header.split_whitespace().count() < 2 {
+        return Ok(());
+    }
+    Err(TextError {
+        source_name: "sacctmgr show qos",
+        line: at + 1,
+        column: 1,
+        found: "columns that are padded with blanks".into(),
+        expected: "columns with | between them; produce them with sacctmgr -P show qos".into(),
+    })
 }
 
 /// Returns what is inconsistent among qualities of service, in sentences with the lines: names that occur twice or that are
@@ -189,6 +207,14 @@ mod tests {
         let factors = parse_qos("Name|UsageFactor\na|1.000000\nb|0.500000\nc|0.000000\nd|-1.000000\ne|\n").unwrap();
         let factors: Vec<Option<String>> = factors.iter().map(|qos| Some(qos.usage_factor()?.to_string())).collect();
         assert_eq!(factors, [None, Some("1/2".into()), Some("0".into()), None, None]);
+        let padded =
+            "      Name   Priority  GraceTime \n---------- ---------- ---------- \n    normal          0   00:00:00 \n";
+        let error = parse_qos(padded).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "sacctmgr show qos:1:1: found columns that are padded with blanks, expected columns with | between them; produce them \
+             with sacctmgr -P show qos"
+        );
         let error = parse_qos("Name|Priority\nnormal\n").unwrap_err().to_string();
         assert_eq!(error, "sacctmgr show qos:2:7: found 1 columns, expected 2 as in the header");
     }

@@ -45,7 +45,7 @@ pub struct SlurmConf {
 
 impl SlurmConf {
     /// Returns where the value of a setting of the site as a whole stands; an empty text if that is not known.
-    pub(super) fn place_of(&self, name: &str) -> String {
+    pub fn place_of(&self, name: &str) -> String {
         self.places.get(&name.to_ascii_lowercase()).map_or(String::new(), Position::to_string)
     }
 

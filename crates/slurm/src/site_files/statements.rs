@@ -55,6 +55,7 @@ fn read(
     let text = String::from_utf8_lossy(&text);
     // Some editors begin a file with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    refuse_running_configuration(path, text)?;
     let mut lines = text.lines().enumerate();
     while let Some((at, line)) = lines.next() {
         let mut text = Joined { file: path, text: String::new(), lines: Vec::new() };
@@ -79,6 +80,21 @@ fn read(
         }
     }
     Ok(())
+}
+
+/// Refuses the text of `scontrol show config`, which has the settings of the running Slurm without its nodes and partitions.
+fn refuse_running_configuration(path: &Path, text: &str) -> Result<(), SiteFileError> {
+    let Some((at, line)) = text.lines().enumerate().find(|(_, line)| !line.trim().is_empty()) else { return Ok(()) };
+    if !line.trim_start().starts_with("Configuration data as of") {
+        return Ok(());
+    }
+    let stated = text.lines().filter_map(|line| line.split_once('=')).find(|(name, _)| name.trim() == "SLURM_CONF");
+    let stated = stated.map_or(String::new(), |(_, file)| format!(" {}", file.trim()));
+    Err(SiteFileError::Invalid {
+        place: Position { file: path.to_owned(), line: at + 1, column: 1 },
+        found: "the text of scontrol show config, which has no nodes and partitions".into(),
+        expected: format!("slurm.conf itself; copy the file{stated} of the site, and those that it includes"),
+    })
 }
 
 /// Refuses bytes that are not UTF-8, except in comments, which may be in any encoding.
@@ -182,6 +198,20 @@ impl Joined<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_configuration_of_a_running_slurm_is_recognised() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.txt");
+        let text = "\nConfiguration data as of 2026-11-28T10:00:00\nAccountingStorageHost = db\nSLURM_CONF = /etc/slurm/slurm.conf\n";
+        std::fs::write(&path, text).unwrap();
+        let error = read_statements(&path).unwrap_err().to_string().replace(&format!("{}:", path.display()), "");
+        assert_eq!(
+            error,
+            "2:1: found the text of scontrol show config, which has no nodes and partitions, expected slurm.conf itself; copy the \
+             file /etc/slurm/slurm.conf of the site, and those that it includes"
+        );
+    }
 
     #[test]
     fn bytes_that_are_not_utf_8_are_refused_outside_comments() {

@@ -133,13 +133,22 @@ impl Pair {
     }
 }
 
+/// The site of a run that is compared with a log.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TrustedSite<'a> {
+    /// The machines and queues; `None` for a pool.
+    pub(crate) cluster: Option<&'a Cluster>,
+    /// Whether its scheduler follows reservations and outages.
+    pub(crate) follows_closures: bool,
+}
+
 /// Compares a simulated run, on a cluster or in a pool, with the log; `None` if no job started in both.
 pub(crate) fn trust(
     workload: &Workload,
     capacity: &Capacity,
     logged: &Simulated,
     run: &Simulated,
-    cluster: Option<&Cluster>,
+    site: TrustedSite<'_>,
 ) -> Option<TrustRecord> {
     let columns = workload.columns();
     let both = |row: &usize| logged.starts[*row] != NO_TIME && run.starts[*row] != NO_TIME;
@@ -190,7 +199,7 @@ pub(crate) fn trust(
             hour: within(Span::from_secs(3600)),
         },
         classes: classes(workload, &pairs, resource),
-        not_modelled: not_modelled(workload, capacity, logged, cluster),
+        not_modelled: not_modelled(workload, capacity, logged, site),
         ..TrustRecord::default()
     };
     record.judge();
@@ -215,7 +224,7 @@ fn not_modelled(
     workload: &Workload,
     capacity: &Capacity,
     logged: &Simulated,
-    cluster: Option<&Cluster>,
+    TrustedSite { cluster, follows_closures }: TrustedSite<'_>,
 ) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(part) = held_back(workload, capacity, logged).filter(|part| *part >= 0.01) {
@@ -250,9 +259,18 @@ fn not_modelled(
         sentences.push(format!("{jobs} a requested wall time, so the site's backfilling cannot be repeated."));
     }
     if workload.resources().len() == 1 {
-        sentences.push("The log has no memory, so waits for memory are not modelled.".to_string());
+        sentences.push("The study has no memory of jobs, so waits for memory are not modelled.".to_string());
     }
-    sentences.push("Maintenance, failures and reservations are not in the log.".to_string());
+    let followed = cluster.filter(|_| follows_closures);
+    let has_reservations = followed.is_some_and(|cluster| !cluster.reservations.is_empty());
+    let has_outages = followed.is_some_and(|cluster| !cluster.outages.is_empty());
+    let absent = match (has_reservations, has_outages) {
+        (false, false) => Some("Maintenance, failures and reservations are not in the log."),
+        (true, false) => Some("Maintenance and failures outside reservations are not in the log."),
+        (false, true) => Some("Reservations are not in the log."),
+        (true, true) => None,
+    };
+    sentences.extend(absent.map(String::from));
     sentences
 }
 
@@ -353,7 +371,7 @@ mod tests {
         let as_logged = crate::logged::as_logged(&w);
         let starts = simulated.iter().map(|s| Time::from_secs(*s).nanos()).collect();
         let run = Simulated { starts, ..as_logged.clone() };
-        trust(&w, &capacity, &as_logged, &run, None).unwrap()
+        trust(&w, &capacity, &as_logged, &run, TrustedSite::default()).unwrap()
     }
 
     #[test]
@@ -381,13 +399,43 @@ mod tests {
                 queues: names.iter().map(|name| evenhand_model::Queue::new(*name)).collect(),
                 ..Cluster::default()
             });
-            not_modelled(&w, &capacity, &crate::logged::as_logged(&w), cluster.as_ref()).join(" ")
+            let site = TrustedSite { cluster: cluster.as_ref(), follows_closures: true };
+            not_modelled(&w, &capacity, &crate::logged::as_logged(&w), site).join(" ")
         };
         assert!(of(None).contains("The log has 3 queues; without a cluster file"), "{}", of(None));
         let some = of(Some(&["a", "b"]));
         assert!(some.contains("1 of the log's queues is not in the cluster file; its limits"), "{some}");
         assert!(!of(Some(&["a", "b", "c"])).contains("queues"));
         assert!(some.contains("No job has a requested wall time"), "{some}");
+    }
+
+    #[test]
+    fn what_the_site_states_and_the_run_follows_is_not_listed() {
+        let mut builder = WorkloadBuilder::new([evenhand_model::Resource::new("cpu", "")]);
+        builder.push(&Task { amounts: &[1_000_000_000], ..Task::default() });
+        let w = builder.finish().unwrap();
+        let capacity = Capacity::new(w.resources(), vec![4.into()]).unwrap();
+        let closure = evenhand_model::Closure {
+            name: "c".into(),
+            machines: Vec::new(),
+            from: evenhand_model::SiteTime::Date(0),
+            to: None,
+            may_overlap: false,
+        };
+        let of = |reservations: usize, outages: usize, follows_closures: bool| {
+            let cluster = Cluster {
+                reservations: vec![closure.clone(); reservations],
+                outages: vec![closure.clone(); outages],
+                ..Cluster::default()
+            };
+            let site = TrustedSite { cluster: Some(&cluster), follows_closures };
+            not_modelled(&w, &capacity, &crate::logged::as_logged(&w), site).pop().unwrap_or_default()
+        };
+        assert_eq!(of(0, 0, true), "Maintenance, failures and reservations are not in the log.");
+        assert_eq!(of(1, 1, false), of(0, 0, true), "only Slurm's scheduler follows them");
+        assert_eq!(of(1, 0, true), "Maintenance and failures outside reservations are not in the log.");
+        assert_eq!(of(0, 1, true), "Reservations are not in the log.");
+        assert!(!of(1, 1, true).contains("not in the log."));
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub use error::{ImportError, RowError};
 pub use format::{Format, MemoryPer, MemoryUnit, ParseNameError, Processors};
 pub use import_to_file::{ImportToFileError, import_to_file};
 pub use job_id::{IdMatch, JobId};
+pub use other_files::is_slurm_configuration;
 pub use summary::ImportSummary;
 
 use nodes_stated::NodesStated;

@@ -81,10 +81,16 @@ pub(super) fn json(head: &[u8]) -> Option<OtherFile> {
     }
 }
 
+/// Returns whether the first record of a text, which is no comment, is one of slurm.conf or of a list of nodes or partitions.
+pub fn is_slurm_configuration(line: &[u8]) -> bool {
+    let names = ["NodeName=", "PartitionName=", "ClusterName=", "SlurmctldHost="];
+    names.iter().any(|name| line.starts_with(name.as_bytes()))
+}
+
 /// Recognises a text by the beginning of its first record, which is no comment.
 pub(super) fn text(line: &[u8]) -> Option<OtherFile> {
     let starts = |words: &[&str]| words.iter().any(|w| line.starts_with(w.as_bytes()));
-    if starts(&["NodeName=", "PartitionName=", "ClusterName=", "SlurmctldHost="]) {
+    if is_slurm_configuration(line) {
         return other("Slurm's configuration or a list of its nodes", NODES);
     }
     if starts(&["JobId="]) {

@@ -42,6 +42,13 @@ fn slurm_jobs_as_json() {
     assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::SlurmJson));
     assert_eq!(dropped(&found), [("still running", 1), ("never started", 2)]);
     assert_eq!(nodes(&found), [Some(2), None]);
+    let assumed = found.summary.assumptions.join(" ");
+    assert!(assumed.contains("1 job has a type of GPU or another generic resource in "), "{assumed}");
+    let component =
+        r#""het": {"job_id": {"set": true, "number": 10}, "job_offset": {"set": true, "number": 1}}, "job_id""#;
+    let component = read(Format::SlurmJson, &SACCT_JSON.replacen("\"job_id\"", component, 1));
+    let assumed = component.summary.assumptions.join(" ");
+    assert!(assumed.contains("1 job has the id of a component of a heterogeneous job"), "{assumed}");
     assert_eq!(found.workload.rows_with_requested_amounts(), 0);
     let asked = SACCT_JSON.replacen(
         "\"requested\": []",

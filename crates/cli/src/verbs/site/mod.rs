@@ -14,9 +14,10 @@ use evenhand_policies::{PolicyError, SITE_RULE};
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, Node, Nodes, Partition, Partitions, Qos, SiteFileError, SlurmConf,
     TextError, TextFiles, Unmodelled, cluster, expand_hostlist, gang_with_other_modes, inconsistent_qos,
-    licences_of_conf, limit_associations, limit_jobs_of_qos, limit_partitions, parse_dump, parse_qos,
-    priorities_and_preemption_of_qos, read_command_text, read_slurm_conf, scheduler_settings, simulated_settings_text,
-    site_priority, slurm_conf_names, some_records, unmodelled_settings, weights_without_priorities,
+    licences_of_conf, limit_associations, limit_jobs_of_qos, limit_partitions, memory_without_effect, parse_dump,
+    parse_qos, priorities_and_preemption_of_qos, read_command_text, read_slurm_conf, scheduler_settings,
+    simulated_settings_text, site_priority, slurm_conf_names, some_records, unmodelled_settings,
+    weights_without_priorities,
 };
 use evenhand_study::{accounts_text, cluster_text};
 use serde::Serialize;
@@ -24,6 +25,7 @@ use serde::Serialize;
 use crate::arguments::{SiteImportArgs, SiteVerb};
 use crate::failure::Failure;
 use crate::output::console::Console;
+use crate::output::fold_lines::{COLUMNS, fold_lines};
 use crate::output::write_files::{make_folder, write_files};
 use crate::verbs::slurm::{cluster_options, user_shares};
 use crate::verbs::study::site_folder::{ACCOUNTS, CLUSTER, POLICY_SETTINGS, SLURM_CONF};
@@ -44,6 +46,8 @@ pub(crate) fn run(verb: &SiteVerb, console: &Console) -> Result<(), Failure> {
 /// What the files say.
 struct SiteTexts {
     conf: Option<SlurmConf>,
+    /// Its settings, with the options of nodes and partitions of the texts that take their place.
+    listed: SlurmConf,
     nodes: Vec<Node>,
     partitions: Vec<Partition>,
     accounts: Option<Accounts>,
@@ -115,10 +119,11 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     let moved = output_folder::move_old_files_aside(&args.output, &written, console)?;
     let files =
         TextFiles { qos: args.qos.as_deref(), associations: args.assoc.as_deref().or(args.sacctmgr_dump.as_deref()) };
-    let mut unmodelled = unmodelled_settings(site.conf.as_ref(), &qos, &limits.unwrap_or_default(), files);
+    let mut unmodelled = unmodelled_settings(Some(&site.listed), &qos, &limits.unwrap_or_default(), files);
     if let Some(conf) = &site.conf {
+        unmodelled.extend(memory_without_effect(&conf.configuration, conf.place_of("SelectTypeParameters")));
         unmodelled.extend(weights_without_priorities(conf, site.accounts.as_ref(), &site.qos));
-        unmodelled.extend(gang_with_other_modes(conf, &site.qos, files));
+        unmodelled.extend(gang_with_other_modes(&site.listed, &site.qos, files));
     }
     let partitions = described.cluster.queues.len();
     if console.is_json() {
@@ -158,7 +163,7 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     if !unmodelled.is_empty() {
         console.result("\nFound, and not followed by a simulation:")?;
         for one in &unmodelled {
-            console.result(&line(one))?;
+            console.result(&fold_lines(&line(one), COLUMNS, "    "))?;
         }
     }
     let rule = match site.conf {
@@ -227,15 +232,19 @@ fn read(args: &SiteImportArgs, console: &Console) -> Result<SiteTexts, Failure> 
     if let Some(conf) = &conf {
         note_odd_lines(conf, args, console)?;
     }
+    let mut listed = conf.clone().unwrap_or_default();
     let mut nodes = match &args.nodes {
-        Some(path) => parsed(path, NODES, |text| some_records(Nodes::parse(text)?.nodes, NODES, "NodeName"))?,
+        Some(path) => parsed(path, NODES, |text| {
+            listed.set_options_of_nodes(path, text);
+            some_records(Nodes::parse(text)?.nodes, NODES, "NodeName")
+        })?,
         None => conf.as_ref().map_or(Vec::new(), |c| c.nodes.clone()),
     };
     let partitions = match &args.partitions {
-        Some(path) => {
-            let records = |text: &str| some_records(Partitions::parse(text)?.partitions, PARTITIONS, "PartitionName");
-            parsed(path, PARTITIONS, records)?
-        }
+        Some(path) => parsed(path, PARTITIONS, |text| {
+            listed.set_options_of_partitions(path, text);
+            some_records(Partitions::parse(text)?.partitions, PARTITIONS, "PartitionName")
+        })?,
         None => conf.as_ref().map_or(Vec::new(), |c| c.partitions.clone()),
     };
     if args.partitions.is_some() && args.nodes.is_none() {
@@ -252,9 +261,9 @@ fn read(args: &SiteImportArgs, console: &Console) -> Result<SiteTexts, Failure> 
         for (line, problem) in inconsistent_qos(&qos) {
             console.note(&format!("{}:{line}: {problem}.", path.display()));
         }
-        note_undefined_qos(path, conf.as_ref(), &partitions, &qos, console);
+        note_undefined_qos(path, &listed, &partitions, &qos, console);
     }
-    Ok(SiteTexts { conf, nodes, partitions, accounts, qos })
+    Ok(SiteTexts { conf, listed, nodes, partitions, accounts, qos })
 }
 
 /// A sentence's end, which may be a question.
@@ -284,13 +293,13 @@ fn note_odd_lines(conf: &SlurmConf, args: &SiteImportArgs, console: &Console) ->
 }
 
 /// Notes partitions whose QOS is not among those that were read.
-fn note_undefined_qos(path: &Path, conf: Option<&SlurmConf>, partitions: &[Partition], qos: &[Qos], console: &Console) {
+fn note_undefined_qos(path: &Path, conf: &SlurmConf, partitions: &[Partition], qos: &[Qos], console: &Console) {
     for partition in partitions {
         let Some(name) = partition.qos.as_ref().filter(|name| !qos.iter().any(|q| q.name.eq_ignore_ascii_case(name)))
         else {
             continue;
         };
-        let place = conf.and_then(|conf| conf.qos_places.get(&partition.name));
+        let place = conf.qos_places.get(&partition.name);
         let place = place.map_or(String::new(), |place| format!("{place}: "));
         console.note(&format!(
             "{place}the partition {} has the QOS {name}, which {} does not define; the partition has no limits of it.",
@@ -312,7 +321,7 @@ fn put_nodes_in(nodes: &mut [Node], partitions: &[Partition]) {
 }
 
 /// Reads a file with the text of a command.
-fn parsed<T>(path: &Path, command: &str, parse: impl Fn(&str) -> Result<T, TextError>) -> Result<T, Failure> {
+fn parsed<T>(path: &Path, command: &str, parse: impl FnOnce(&str) -> Result<T, TextError>) -> Result<T, Failure> {
     let text = read_command_text(path, command).map_err(file_failure)?;
     parse(&text).map_err(|error| file_failure(SiteFileError::in_file(path, error)))
 }
@@ -354,9 +363,10 @@ fn policy_settings(site: &SiteTexts, cluster: &Cluster, console: &Console) -> Re
         };
         Failure::Input(place.map_or_else(|| format!("slurm.conf: {error}"), |place| format!("{place}: {error}")))
     })?;
-    // Only resources with a weight, so that a log without the others can be replayed.
-    let weighted: Vec<usize> =
-        (0..resources.len()).filter(|&r| settings.weights.tres.get(r).is_some_and(|w| !w.is_zero())).collect();
+    // Only resources with a weight, so that a log without the others can be replayed, and that Slurm counts.
+    let has_weight = |r: &usize| settings.weights.tres.get(*r).is_some_and(|weight| !weight.is_zero());
+    let is_counted = |r: &usize| configuration.counts_memory() || resources[*r].name != "mem";
+    let weighted: Vec<usize> = (0..resources.len()).filter(has_weight).filter(is_counted).collect();
     let names: Vec<Resource> = weighted.iter().map(|&r| resources[r].clone()).collect();
     let mut kept = settings.clone();
     kept.weights.tres = weighted.iter().map(|&r| settings.weights.tres[r].clone()).collect();

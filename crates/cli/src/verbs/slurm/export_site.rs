@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use evenhand_model::{Cluster, Rational, Workload, parse_licences};
 use evenhand_slurm::{
-    Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partition, Partitions, Qos, ReadError,
-    TextFiles, Unmodelled, Window, billing_weights_without_effect, cluster, limit_associations, limit_jobs_of_qos,
-    limit_partitions, priorities_and_preemption_of_qos, simulated_settings_text, unmodelled_settings,
+    Accounts, AssociationSetting, ClusterOptions, Commands, Configuration, History, LocalCommands, Nodes, Partition,
+    Partitions, Qos, ReadError, SlurmConf, TextFiles, Window, cluster, limit_associations, limit_jobs_of_qos,
+    limit_partitions, memory_without_effect, priorities_and_preemption_of_qos, simulated_settings_text,
+    unmodelled_settings,
 };
 use evenhand_study::{UserShares, accounts_text, cluster_text};
 
@@ -49,8 +50,14 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     check_output_folder(&args.site, &[CLUSTER, SLURM_CONF], &[])?;
     let slurm = LocalCommands::default();
     let configuration = Configuration::read(&slurm).map_err(read_failure)?;
-    let nodes = Nodes::read(&slurm).map_err(read_failure)?.nodes;
-    let partitions = Partitions::read(&slurm).map_err(read_failure)?.partitions;
+    // What the texts list and a simulation does not follow.
+    let mut listed = SlurmConf::default();
+    let nodes_text = slurm.run(&Nodes::call()).map_err(|error| read_failure(error.into()))?;
+    let nodes = Nodes::parse(&nodes_text).map_err(|error| read_failure(error.into()))?.nodes;
+    listed.set_options_of_nodes(Path::new("scontrol show node"), &nodes_text);
+    let partitions_text = slurm.run(&Partitions::call()).map_err(|error| read_failure(error.into()))?;
+    let partitions = Partitions::parse(&partitions_text).map_err(|error| read_failure(error.into()))?.partitions;
+    listed.set_options_of_partitions(Path::new("scontrol show partition"), &partitions_text);
     let history = History {
         window: Window { from, to },
         all_users: args.all_users,
@@ -75,13 +82,15 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     if described.cluster.groups.is_empty() {
         return Err(Failure::Environment("scontrol show node: this site shows you no machine".into()));
     }
-    if !configuration.counts_memory() {
-        console.note("This Slurm does not count memory (SelectTypeParameters); a study does.");
-    }
     let accounts = read_accounts(&slurm, &configuration, console)?;
-    let mut unmodelled =
+    let (qos, limits) =
         follow_qos_and_limits(&slurm, &mut described.cluster, &configuration, &partitions, accounts.as_ref(), console)?;
-    unmodelled.extend(billing_weights_without_effect(&partitions));
+    // Limits of QOS that this Slurm does not enforce are missing in no study.
+    if !configuration.enforces_limits() {
+        listed.options.remove("PartitionName QOS");
+    }
+    let mut unmodelled = unmodelled_settings(Some(&listed), &qos, &limits, TextFiles::default());
+    unmodelled.extend(memory_without_effect(&configuration, String::new()));
     for one in &unmodelled {
         console.note(&format!("Found, and not followed by a simulation: {}", line(one).trim_start()));
     }
@@ -104,8 +113,8 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     Ok(SiteFiles { accounts, ..site })
 }
 
-/// Gives the cluster the QOS, and the limits of QOS and associations if this Slurm enforces them. Returns what a simulation
-/// does not follow.
+/// Gives the cluster the QOS, and the limits of QOS and associations if this Slurm enforces them. Returns what of both a
+/// simulation does not follow.
 fn follow_qos_and_limits(
     slurm: &LocalCommands,
     cluster: &mut Cluster,
@@ -113,10 +122,10 @@ fn follow_qos_and_limits(
     partitions: &[Partition],
     accounts: Option<&Accounts>,
     console: &Console,
-) -> Result<Vec<Unmodelled>, Failure> {
+) -> Result<(Vec<Qos>, Vec<AssociationSetting>), Failure> {
     let has_limits = configuration.enforces_limits();
     if !has_limits && !configuration.counts_qos() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     }
     let qos = match Qos::read(slurm) {
         Ok(qos) => qos,
@@ -134,7 +143,7 @@ fn follow_qos_and_limits(
     let rest = priorities_and_preemption_of_qos(cluster, &qos, rest);
     let accounts = accounts.filter(|_| has_limits);
     let limits = accounts.map(|accounts| limit_associations(cluster, accounts, partitions, &qos)).unwrap_or_default();
-    Ok(unmodelled_settings(None, &rest, &limits, TextFiles::default()))
+    Ok((rest, limits))
 }
 
 /// Describes whose jobs were read.

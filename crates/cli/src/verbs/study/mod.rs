@@ -3,6 +3,7 @@
 mod class_table;
 mod earlier_runs;
 mod machine_lines;
+mod memory_not_counted;
 mod noise_table;
 mod nuwt_table;
 mod options_without_effect;
@@ -56,6 +57,8 @@ const DEFAULT_DAYS: f64 = 29.0;
 struct SiteScheduler {
     options: SlurmOptions,
     configuration: Option<SiteConfiguration>,
+    /// Whether its Slurm does not count memory.
+    leaves_memory_out: bool,
 }
 
 impl SiteScheduler {
@@ -95,11 +98,15 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     let registry = &scheduler.policies(registry)?;
     let options = CheckedOptions::parse(args, registry)?;
     let (workload, source) = workload(args, common, console)?;
+    let workload = match scheduler.leaves_memory_out {
+        true => memory_not_counted::leave_memory_out(workload, console)?,
+        false => workload,
+    };
     let (workload, accounts) = place_in_accounts(args, workload, console)?;
     let CheckedOptions { question, decays, settings } = options;
     let question = question.complete(args, registry, &workload, console)?;
     #[cfg(feature = "slurm")]
-    slurm_settings::note_if_unused(args, &question, console);
+    slurm_settings::note_if_unused(args, &question, scheduler.leaves_memory_out, console);
     let release = args.release.unwrap_or(match question.scheduler {
         Backfill::Slurm => Release::Eligible,
         _ => Release::Submit,

@@ -12,10 +12,10 @@ use crate::failure::Failure;
 use crate::output::console::Console;
 
 /// Says that `--slurm-conf` is without effect where neither the scheduler nor a policy of the study follows it.
-pub(super) fn note_if_unused(args: &StudyArgs, question: &Question, console: &Console) {
+pub(super) fn note_if_unused(args: &StudyArgs, question: &Question, leaves_memory_out: bool, console: &Console) {
     let is_followed =
         question.scheduler == Backfill::Slurm || question.policies.iter().any(|name| name == SITE_RULE.name);
-    if args.slurm_conf.is_some() && !is_followed {
+    if args.slurm_conf.is_some() && !is_followed && !leaves_memory_out {
         let unused = format!("the scheduler is not slurm and --policy names no {}", SITE_RULE.name);
         console.note(&format!("--slurm-conf changes nothing: {unused}."));
     }
@@ -35,5 +35,6 @@ pub(super) fn read(args: &StudyArgs, console: &Console) -> Result<SiteScheduler,
         settings.notes.iter().for_each(|note| console.note(note));
     }
     let configuration = Some(site_configuration(&conf.configuration, &conf.partitions));
-    Ok(SiteScheduler { options: settings.options, configuration })
+    let leaves_memory_out = !conf.configuration.counts_memory();
+    Ok(SiteScheduler { options: settings.options, configuration, leaves_memory_out })
 }

@@ -13,7 +13,9 @@ use super::{JobRecord, Jobs, Records, Unfinished, for_each_record, number, optio
 use crate::byte_source::{Meter, Shard};
 use crate::import::error::FieldError;
 use crate::import::parse_number::NANO;
-use crate::import::sacct::{Asked, requirements, with_layout};
+use crate::import::sacct::{
+    Asked, COMPONENT, COMPONENT_SENTENCE, OTHER_GRES, OTHER_GRES_SENTENCE, requirements, with_layout,
+};
 use crate::import::summary::Tally;
 use crate::import::{ImportError, ImportOptions, Part};
 use crate::outcome;
@@ -23,8 +25,11 @@ use crate::slurm_notation;
 const NO_VALUE: u64 = u32::MAX as u64 - 1;
 
 const REQUESTED: &str = "requested amounts";
-pub(in crate::import) const ASSUMED: &[(&str, &str)] =
-    &[(REQUESTED, "no allocated TRES; the requested amounts are taken.")];
+pub(in crate::import) const ASSUMED: &[(&str, &str)] = &[
+    (REQUESTED, "no allocated TRES; the requested amounts are taken."),
+    (OTHER_GRES, OTHER_GRES_SENTENCE),
+    (COMPONENT, COMPONENT_SENTENCE),
+];
 
 pub(in crate::import) fn read(
     shard: Shard,
@@ -92,6 +97,13 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     if held.is_none() && start.is_some() {
         jobs.tally.adjust(REQUESTED);
     }
+    if start.is_some() && names_other_gres(job, of_queue) {
+        jobs.tally.adjust(OTHER_GRES);
+    }
+    let id = id(job);
+    if start.is_some() && id.as_deref().is_some_and(|id| id.contains('+')) {
+        jobs.tally.adjust(COMPONENT);
+    }
     let least_nodes = requested.and_then(|requested| requested.node);
     let asked = held.and(requested);
     let amounts = held.or(requested).unwrap_or_default();
@@ -113,7 +125,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     let requires = with_layout(features, of_command, amounts.gpu.is_some_and(|gpus| gpus > 0));
     let user = [&job["user"], &job["user_name"], &job["association"]["user"], &job["user_id"]];
     jobs.push(&JobRecord {
-        id: id(job).map(Cow::Owned),
+        id: id.map(Cow::Owned),
         submit,
         start,
         end,
@@ -226,6 +238,23 @@ fn tres(
     }
     amounts.gpu = amounts.gpu.or(typed);
     Ok(Some(amounts).filter(|a| a.cpu.is_some() || a.gpu.is_some()))
+}
+
+/// Returns whether a job requests a type of GPU or a generic resource other than GPUs, or holds one if its request is not
+/// known.
+fn names_other_gres(job: &Value, of_queue: bool) -> bool {
+    if of_queue {
+        let list = text(&job["tres_req_str"]).or_else(|| text(&job["tres_alloc_str"]));
+        return list.is_some_and(|list| slurm_notation::has_other_gres(list.as_bytes()));
+    }
+    let lists = [&job["tres"]["requested"], &job["tres"]["allocated"]];
+    let list = lists.into_iter().filter_map(Value::as_array).find(|list| !list.is_empty());
+    list.is_some_and(|list| {
+        list.iter().any(|one| {
+            let name = format!("gres/{}", one["name"].as_str().unwrap_or_default());
+            one["type"] == "gres" && slurm_notation::is_other_gres(name.as_bytes()) && number(&one["count"]) > Some(0)
+        })
+    })
 }
 
 /// Returns the number of nodes that a job had or, of one that waits, requests; a job that never had any has 0 of them in

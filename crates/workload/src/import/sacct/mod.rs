@@ -22,7 +22,7 @@ use super::summary::{KeptIds, Tally, UNKNOWN_USER};
 use super::{ImportError, ImportOptions, JobId, Part, Processors, counted, started_early};
 use crate::byte_source::{Meter, Shard};
 use crate::outcome;
-use crate::slurm_notation::{self, Amounts, limit, memory_request, tres};
+use crate::slurm_notation::{self, Amounts, has_other_gres, limit, memory_request, tres};
 pub(super) use columns::looks_headerless;
 use columns::{Column, Columns, HeaderError, LAYOUTS};
 pub(in crate::import) use constraints::requirements;
@@ -30,6 +30,14 @@ pub(in crate::import) use requires::with_layout;
 pub(in crate::import) use tasks::Asked;
 use times::{BY_DIFFERENCE, ENDED, JobTimes, UTC, times};
 
+/// A type of GPU or a generic resource that a job names and a replay does not follow.
+pub(super) const OTHER_GRES: &str = "other generic resources";
+pub(super) const OTHER_GRES_SENTENCE: &str =
+    "a type of GPU or another generic resource in TRES (gres/gpu:h100, gres/fpga), which a replay does not follow.";
+/// A component of a heterogeneous job.
+pub(super) const COMPONENT: &str = "component of a heterogeneous job";
+pub(super) const COMPONENT_SENTENCE: &str = "the id of a component of a heterogeneous job (such as 100+0); a replay starts each \
+    component by itself, and not all of a job at once.";
 const NO_MEMORY: &str = "no memory";
 const NOT_TRES: &str = "not from TRES";
 const NO_USER: &str = "no user";
@@ -165,6 +173,13 @@ fn row(
     let Some(held) = amounts(row, options.processors, lenient, tally)? else { return Ok(()) };
     if is_local {
         tally.adjust(UTC);
+    }
+    let asked_for = row.get(Column::ReqTRES).or(row.get(Column::AllocTRES));
+    if asked_for.is_some_and(|(_, list)| has_other_gres(list)) {
+        tally.adjust(OTHER_GRES);
+    }
+    if id.contains(&b'+') {
+        tally.adjust(COMPONENT);
     }
     // What cannot be read is not known apart.
     let other = |_| amounts(row, Processors::Requested, true, &mut Tally::default()).ok().flatten();
@@ -391,6 +406,8 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         (NODE_LIST, "a NodeList that is no list of nodes such as n[01-03,7]; it is left out."),
         (CONSTRAINTS, "Constraints with counts of nodes (a*2) or matching OR ([a|b]), which are left out."),
         (LICENCES, "Licenses of another form than name:count,name:count, which are left out."),
+        (OTHER_GRES, OTHER_GRES_SENTENCE),
+        (COMPONENT, COMPONENT_SENTENCE),
         (MALFORMED_OPTION, "a malformed optional field, which is taken as unknown."),
     ] {
         let n = tally.adjusted.of(what);
