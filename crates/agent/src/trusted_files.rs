@@ -93,8 +93,8 @@ fn check(path: &Path, expected: &'static str, is_expected: fn(&fs::Metadata) -> 
 /// # Errors
 /// Returns an error if the file cannot be opened or is not a regular one.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let wait_for_nobody = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(wait_for_nobody).open(path)?;
+    let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(without_waiting).open(path)?;
     if file.metadata()?.is_file() {
         return Ok(file);
     }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use evenhand_agent::{ControlSocket, Entry, Journal};
-use evenhand_enforcers::cgroups::{Group, SavedState};
+use evenhand_enforcers::cgroups::{Group, Hierarchies, SavedState};
 
 use crate::test_folder::{ProgramOutput, TestFolder};
 
@@ -125,6 +125,10 @@ fn an_error_of_the_configuration_does_not_keep_values_from_being_restored() {
 
 #[test]
 fn an_agent_goes_on_after_a_reload_that_cannot_be_assembled() {
+    if Hierarchies::detect().unwrap().main().is_none() {
+        eprintln!("skipped: no control groups are mounted");
+        return;
+    }
     let folder = folder();
     let valid = folder.read("agent.toml");
     let socket = folder.path("agent.sock");
