@@ -38,13 +38,18 @@ impl AdmittedWorkload {
         self.workload.memory_bytes.map(|bytes| bytes as f64)
     }
 
-    fn entry(&self, saved: SavedState) -> Entry {
+    /// Returns what is to be restored; `None` if nothing was changed.
+    pub(crate) fn entry(&self) -> Option<Entry> {
+        self.saved.as_ref().map(|saved| self.entry_with(saved.clone()))
+    }
+
+    fn entry_with(&self, saved: SavedState) -> Entry {
         Entry { group: self.workload.group.clone(), identity: self.workload.identity, saved }
     }
 
     /// Returns what is to be restored; `None` if nothing was changed.
     pub(crate) fn into_entry(mut self) -> Option<Entry> {
-        self.saved.take().map(|saved| self.entry(saved))
+        self.saved.take().map(|saved| self.entry_with(saved))
     }
 }
 
@@ -122,6 +127,18 @@ impl AdmittedWorkloads {
             let exists = is_listed || (access.identity)(&path) == Some(identity);
             match admitted.into_entry() {
                 Some(entry) if exists => drop(previous.insert(path, entry)),
+                // In other hierarchies the group may be there still.
+                Some(entry) => match access.enforcer.restore_remains(&entry.group, &entry.saved) {
+                    Err(error) if !present.contains_key(path.as_str()) => {
+                        warn(warnings, &error);
+                        // The next refresh tries again.
+                        previous.insert(path, entry);
+                    }
+                    restored => {
+                        restored.err().iter().for_each(|error| warn(warnings, error));
+                        ended.push(path);
+                    }
+                },
                 // What an earlier run changed is not restored yet.
                 None if previous.contains_key(&path) => {}
                 _ => ended.push(path),
@@ -147,11 +164,12 @@ impl AdmittedWorkloads {
                 load: Load::default(),
                 written: PerResource::default(),
             };
+            restore_remains_of_other(previous, workload, access.enforcer, warnings);
             match access.enforcer.admit(id, &workload.group) {
                 Ok(now) => {
                     let entry = previous.remove(path).filter(|entry| entry.identity == workload.identity);
                     let saved = before_all_writes(entry, now);
-                    entries.push(admitted.entry(saved.clone()));
+                    entries.push(admitted.entry_with(saved.clone()));
                     admitted.saved = Some(saved);
                 }
                 Err(error) => warn(warnings, &error),
@@ -177,13 +195,14 @@ impl AdmittedWorkloads {
         warnings: &mut Vec<String>,
     ) -> Result<(), JournalError> {
         for admitted in self.by_path.values_mut().filter(|admitted| admitted.saved.is_none()) {
+            restore_remains_of_other(previous, &admitted.workload, access.enforcer, warnings);
             match access.enforcer.admit(admitted.id, &admitted.workload.group) {
                 Ok(now) => {
                     let (path, identity) = (&admitted.workload.group.path, admitted.workload.identity);
                     let entry = previous.remove(path).filter(|entry| entry.identity == identity);
                     let saved = before_all_writes(entry, now);
                     if let Some(journal) = access.journal {
-                        journal.put(&[admitted.entry(saved.clone())])?;
+                        journal.put(&[admitted.entry_with(saved.clone())])?;
                     }
                     admitted.saved = Some(saved);
                 }
@@ -207,9 +226,27 @@ impl AdmittedWorkloads {
 
 /// Returns the settings before the first write of this run or an earlier one. What the earlier run did not divide, it did not
 /// change: of that the present settings count.
-fn before_all_writes(earlier: Option<Entry>, mut now: SavedState) -> SavedState {
-    now.0.extend(earlier.into_iter().flat_map(|entry| entry.saved.0));
-    now
+fn before_all_writes(earlier: Option<Entry>, now: SavedState) -> SavedState {
+    match earlier {
+        Some(entry) => now.before(entry.saved),
+        None => now,
+    }
+}
+
+/// Restores what an earlier group of a workload's path left in other hierarchies, before the settings there are read as those of
+/// the present group.
+fn restore_remains_of_other(
+    previous: &BTreeMap<String, Entry>,
+    workload: &RunningWorkload,
+    enforcer: &mut dyn Enforcer,
+    warnings: &mut Vec<String>,
+) {
+    let earlier = previous.get(&workload.group.path).filter(|entry| entry.identity != workload.identity);
+    if let Some(entry) = earlier
+        && let Err(error) = enforcer.restore_remains(&entry.group, &entry.saved)
+    {
+        warn(warnings, &error);
+    }
 }
 
 /// Appends a warning, unless the error is only that a workload ended.

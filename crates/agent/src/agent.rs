@@ -91,6 +91,21 @@ pub struct Released {
     pub left: BTreeSet<String>,
 }
 
+impl Released {
+    /// Adds the result of [`restore_entry`].
+    pub(crate) fn add(&mut self, entry: &Entry, restored: Result<bool, KernelError>) {
+        match restored {
+            // Nothing was written to a group without saved settings.
+            Ok(exists) => self.groups += usize::from(exists && !entry.saved.0.is_empty()),
+            Err(KernelError::Gone(_)) => {}
+            Err(error) => {
+                self.left.insert(entry.group.path.clone());
+                self.failed.push(error.to_string());
+            }
+        }
+    }
+}
+
 /// The daemon of a node, except for the clock that calls it.
 pub struct Agent {
     pub(crate) parts: AgentParts,
@@ -100,6 +115,8 @@ pub struct Agent {
     pub(crate) warnings: Vec<String>,
     pub(crate) counts: TotalStatus,
     pub(crate) updates: u64,
+    /// What holds as long as the agent runs.
+    standing_warnings: Vec<String>,
     loads: LoadTracker,
     /// The groups that were changed, by an earlier run of the agent or as workloads that are none any more, and are not
     /// restored, by path.
@@ -138,6 +155,7 @@ impl Agent {
             workloads: AdmittedWorkloads::default(),
             totals: Totals::default(),
             warnings: Vec::new(),
+            standing_warnings: Vec::new(),
             counts: TotalStatus::default(),
             updates: 0,
             isolated_updates: 0,
@@ -146,13 +164,18 @@ impl Agent {
         })
     }
 
+    /// Sets the warnings that every update has.
+    pub(crate) fn set_standing_warnings(&mut self, warnings: Vec<String>) {
+        self.standing_warnings = warnings;
+    }
+
     /// Runs one update, at this time of a monotonic clock.
     ///
     /// # Errors
     /// Returns an error if the agent cannot continue. All other problems are warnings.
     pub fn update(&mut self, at: Duration) -> Result<Update, AgentError> {
         let (begun, cpu_before) = (Instant::now(), thread_cpu_time());
-        let mut warnings = Vec::new();
+        let mut warnings = self.standing_warnings.clone();
         self.updates += 1;
         let mut changed = self.refresh_workloads(&mut warnings)?;
         changed |= self.measure_loads(at, &mut warnings);
@@ -245,9 +268,7 @@ impl Agent {
         }
         // Groups that an earlier run or update changed and that are no longer workloads.
         for (path, entry) in std::mem::take(&mut self.previous) {
-            if (self.parts.identity)(&path) == Some(entry.identity)
-                && let Err(error) = self.parts.enforcer.restore(&entry.group, &entry.saved)
-            {
+            if let Err(error) = restore_entry(&mut *self.parts.enforcer, &self.parts.identity, &entry) {
                 // The next update tries again.
                 warn(warnings, &error);
                 self.previous.insert(path, entry);
@@ -354,22 +375,11 @@ impl Agent {
     /// Restores the groups whose paths are chosen, and keeps their entries in the journal.
     fn restore(&mut self, is_chosen: impl Fn(&str) -> bool) -> Released {
         let mut released = Released::default();
-        let previous = self.previous.values().map(|entry| (&entry.group, entry.identity, &entry.saved, None));
-        let admitted = self.workloads.iter().filter_map(|admitted| {
-            let workload = &admitted.workload;
-            Some((&workload.group, workload.identity, admitted.saved.as_ref()?, Some(admitted.id)))
-        });
-        for (group, identity, saved, id) in previous.chain(admitted).filter(|(group, ..)| is_chosen(&group.path)) {
-            // A new group of the same name was never changed.
-            let exists = (self.parts.identity)(&group.path) == Some(identity);
-            match if exists { self.parts.enforcer.restore(group, saved) } else { Ok(()) } {
-                Ok(()) => released.groups += usize::from(exists),
-                Err(KernelError::Gone(_)) => {}
-                Err(error) => {
-                    released.left.insert(group.path.clone());
-                    released.failed.push(error.to_string());
-                }
-            }
+        let previous = self.previous.values().map(|entry| (entry.clone(), None));
+        let admitted = self.workloads.iter().filter_map(|admitted| Some((admitted.entry()?, Some(admitted.id))));
+        for (entry, id) in previous.chain(admitted).filter(|(entry, _)| is_chosen(&entry.group.path)) {
+            let group = &entry.group;
+            released.add(&entry, restore_entry(&mut *self.parts.enforcer, &self.parts.identity, &entry));
             // The enforcer has to read the restored settings. If that fails, the next update reports it.
             if let Some(id) = id {
                 self.parts.enforcer.dismiss(id);
@@ -383,6 +393,19 @@ impl Agent {
         restored.for_each(|admitted| admitted.written = PerResource::default());
         released
     }
+}
+
+/// Restores a group, or what is left of it where only its group in the main hierarchy has ended. Returns whether it has not.
+pub(crate) fn restore_entry(
+    enforcer: &mut dyn Enforcer,
+    identity: impl Fn(&str) -> Option<u64>,
+    entry: &Entry,
+) -> Result<bool, KernelError> {
+    // A new group of the same path was never changed.
+    if identity(&entry.group.path) == Some(entry.identity) {
+        return enforcer.restore(&entry.group, &entry.saved).map(|()| true);
+    }
+    enforcer.restore_remains(&entry.group, &entry.saved).map(|()| false)
 }
 
 /// Returns the CPU time of this thread.

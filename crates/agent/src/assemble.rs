@@ -7,13 +7,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use evenhand_documents::DocumentError;
 use evenhand_enforcers::cgroups::{
     CompositeEnforcer, DescriptorBudget, DiskWeight, Enforcer, GroupFilter, Hierarchies, HostLock, KernelError,
-    PerResource, ProbeReport, ProtectedCgroups, Resource, ResourceSupport, SystemRoot, probe,
+    Observation, PerResource, ProbeReport, ProtectedCgroups, Resource, ResourceSupport, SystemRoot, probe,
 };
 use evenhand_enforcers::systemd::SystemdDbus;
 use evenhand_enforcers::traffic::{
     Check, Settings, TrafficDryRun, TrafficEnforcer, TrafficError, TrafficLeftovers, TrafficMeter,
 };
 use evenhand_heaviness::Metric;
+use evenhand_model::counted;
 use evenhand_protocol::exchange::{Fixed, RecordLimits};
 use evenhand_protocol::transport::{
     Config, CredentialError, CredentialFiles, Credentials, KeyError, Mode, Peers, SingleNode, TlsFiles, TransportError,
@@ -24,7 +25,7 @@ use thiserror::Error;
 use crate::agent::{Agent, AgentError, AgentParts, digest};
 use crate::configuration::{Configuration, NetworkSection, NodeSection, PeersSection, is_not_loaded};
 use crate::fairness_round::{FairnessRound, RoundSettings};
-use crate::journal::{Journal, JournalError};
+use crate::journal::{Entry, Journal, JournalError};
 use crate::largest_node::largest_node;
 use crate::node_supply::{SupplyError, node_supply, processor_speed};
 use crate::other_devices::clear_other_devices;
@@ -47,6 +48,17 @@ pub enum AssembleError {
     /// The file of quotas is invalid.
     #[error(transparent)]
     Quotas(Box<DocumentError>),
+    /// None of the controls of the configuration can be written on this machine.
+    #[error(
+        "nothing can be written here: {reasons}. Run the agent as root, with control groups that may be written, or without --apply"
+    )]
+    NothingToWrite {
+        /// What prevents each control.
+        reasons: String,
+    },
+    /// There is no group to work below.
+    #[error("{0}")]
+    Under(Box<DocumentError>),
     /// The kernel's files are not as expected, or another agent manages the groups.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -112,6 +124,22 @@ pub fn diagnose(configuration: Option<&Configuration>, system: &SystemRoot) -> R
     Ok(report)
 }
 
+/// Returns the observation that groups have values that an agent wrote which runs no more, if there are any.
+pub fn left_over(configuration: &Configuration, hierarchies: &Hierarchies) -> Option<Observation> {
+    let journal = configuration.node.state.join("agent.redb");
+    let is_left =
+        |entry: &Entry| !entry.saved.0.is_empty() && hierarchies.identity(&entry.group.path) == Some(entry.identity);
+    let count = Journal::left_over(&journal).iter().filter(|entry| is_left(entry)).count();
+    (count > 0).then(|| Observation {
+        subject: journal.display().to_string(),
+        found: format!(
+            "{} values that an agent wrote, which runs no more",
+            counted(count, "group still has", "groups still have")
+        ),
+        consequence: "evenhand agent release restores them, and an agent with --apply continues from them".into(),
+    })
+}
+
 fn traffic_settings(section: &NetworkSection, node: &NodeSection) -> Settings {
     let link = node.supply.network.map(|bytes| bytes as u64);
     Settings { device: section.device.clone(), link, force: section.replace }
@@ -138,11 +166,25 @@ fn network_support(settings: &Settings, hierarchies: &Hierarchies) -> ResourceSu
 ///
 /// # Errors
 /// Returns an error if a part that the agent needs is not available.
-pub fn assemble(configuration: Configuration, apply: bool, system: &SystemRoot) -> Result<Assembly, AssembleError> {
-    let report = diagnose(Some(&configuration), system)?;
-    let Configuration { mut node, heaviness, control, network, peers, quotas, discovery, .. } = configuration;
+pub fn assemble(mut configuration: Configuration, apply: bool, system: &SystemRoot) -> Result<Assembly, AssembleError> {
+    let mut report = diagnose(Some(&configuration), system)?;
+    // Before an agent that writes, which continues from its journal.
+    if !apply {
+        report.observations.extend(left_over(&configuration, &report.hierarchies));
+    }
+    if let Some(error) = configuration.missing_under {
+        return Err(AssembleError::Under(error));
+    }
+    if apply {
+        configuration.check_trusted_files()?;
+    }
+    let quotas = read_quotas(&mut configuration)?;
+    let Configuration { mut node, heaviness, control, network, peers, mut discovery, .. } = configuration;
+    if apply {
+        check_writable(&report, &control.controls)?;
+        discovery.use_trusted_files_only();
+    }
     let lock = apply.then(|| HostLock::take(&report.hierarchies, &node.under)).transpose()?;
-    let quotas = read_quotas(quotas.as_deref())?;
     DescriptorBudget::raise_limit();
     let budget = DescriptorBudget::of_process();
     let supported = |resource| report.support(resource).filter(|support| support.supported);
@@ -176,6 +218,7 @@ pub fn assemble(configuration: Configuration, apply: bool, system: &SystemRoot) 
     } else {
         None
     };
+    let controls = control.controls.clone();
     let root = Path::new("/");
     let settings = RoundSettings {
         metric: heaviness.metric.into(),
@@ -216,7 +259,27 @@ pub fn assemble(configuration: Configuration, apply: bool, system: &SystemRoot) 
         digest,
         incarnation,
     };
-    Ok(Assembly { agent: Agent::new(parts)?, report, lock })
+    let mut agent = Agent::new(parts)?;
+    if apply {
+        agent.set_standing_warnings(not_permitted(&report, &controls));
+    }
+    Ok(Assembly { agent, report, lock })
+}
+
+/// Checks that at least one of the controls can be written: an agent that writes nothing must not look like one that does.
+fn check_writable(report: &ProbeReport, controls: &[Resource]) -> Result<(), AssembleError> {
+    let supports: Vec<&ResourceSupport> = controls.iter().filter_map(|control| report.support(*control)).collect();
+    if supports.iter().any(|support| support.supported) {
+        return Ok(());
+    }
+    let reasons: Vec<String> = supports.iter().map(|of| format!("{}: {}", of.resource, of.reason)).collect();
+    Err(AssembleError::NothingToWrite { reasons: reasons.join("; ") })
+}
+
+/// Returns a sentence for each control that only the right to write is missing for.
+fn not_permitted(report: &ProbeReport, controls: &[Resource]) -> Vec<String> {
+    let refused = report.not_permitted.iter().filter(|(resource, _)| controls.contains(resource));
+    refused.map(|(resource, why)| format!("{resource} is not set: {why}")).collect()
 }
 
 /// Reads the files that a configuration names, as an agent does that starts with it: quotas, the shared key and certificates. Returns
@@ -224,8 +287,8 @@ pub fn assemble(configuration: Configuration, apply: bool, system: &SystemRoot) 
 ///
 /// # Errors
 /// Returns the error for which the agent would not start.
-pub fn check_named_files(configuration: &Configuration) -> Result<bool, AssembleError> {
-    read_quotas(configuration.quotas.as_deref())?;
+pub fn check_named_files(configuration: &mut Configuration) -> Result<bool, AssembleError> {
+    read_quotas(configuration)?;
     let Some(section) = &configuration.peers else { return Ok(true) };
     let mut secrets = std::iter::once(section.key.as_path()).chain(section.tls.iter().flat_map(TlsFiles::all));
     if secrets.any(is_not_loaded) {
@@ -236,9 +299,12 @@ pub fn check_named_files(configuration: &Configuration) -> Result<bool, Assemble
     Ok(true)
 }
 
-fn read_quotas(path: Option<&Path>) -> Result<Quotas, AssembleError> {
-    let quotas = path.map(Quotas::open).transpose().map_err(|e| AssembleError::Quotas(Box::new(e)))?;
-    Ok(quotas.unwrap_or_default())
+fn read_quotas(configuration: &mut Configuration) -> Result<Quotas, AssembleError> {
+    if let Some(error) = configuration.missing_quotas.take() {
+        return Err(AssembleError::Quotas(error));
+    }
+    let quotas = configuration.quotas.as_deref().map(Quotas::open).transpose();
+    Ok(quotas.map_err(|error| AssembleError::Quotas(Box::new(error)))?.unwrap_or_default())
 }
 
 /// Combines all enforcers of this machine, each for the groups that it should write. Without `apply` they are the same, so that
@@ -330,4 +396,43 @@ fn config(
 
 fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(cpu: bool, memory: bool) -> ProbeReport {
+        let support = |resource, supported| ResourceSupport {
+            resource,
+            supported,
+            mechanism: String::new(),
+            reason: "/cg cannot be written: Permission denied".into(),
+            advice: None,
+        };
+        let resources = vec![support(Resource::Cpu, cpu), support(Resource::Memory, memory)];
+        let refused =
+            [(Resource::Cpu, cpu), (Resource::Memory, memory)].into_iter().filter(|(_, supported)| !supported);
+        let not_permitted = refused.map(|(resource, _)| (resource, "/cg cannot be written: Permission denied".into()));
+        ProbeReport { resources, not_permitted: not_permitted.collect(), ..ProbeReport::default() }
+    }
+
+    #[test]
+    fn an_agent_that_can_write_nothing_does_not_start() {
+        let error = check_writable(&report(false, false), &Resource::ALL).unwrap_err().to_string();
+        assert!(
+            error.starts_with("nothing can be written here: cpu: /cg cannot be written: Permission denied; mem: "),
+            "{error}"
+        );
+        check_writable(&report(true, false), &Resource::ALL).unwrap();
+        // What the configuration does not set does not count.
+        assert!(check_writable(&report(true, false), &[Resource::Memory]).is_err());
+    }
+
+    #[test]
+    fn each_control_that_cannot_be_written_has_a_warning() {
+        let warnings = not_permitted(&report(true, false), &Resource::ALL);
+        assert_eq!(warnings, ["mem is not set: /cg cannot be written: Permission denied"]);
+        assert_eq!(not_permitted(&report(true, false), &[Resource::Cpu]), Vec::<String>::new());
+    }
 }

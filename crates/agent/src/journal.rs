@@ -1,17 +1,19 @@
 //! Stores, for recovery after a crash, the settings that groups had before the agent changed them.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use evenhand_enforcers::cgroups::{Group, SavedState};
 use redb::backends::{FileBackend, InMemoryBackend};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::trusted_files::open_private;
+use crate::trusted_files::{open_private, open_regular};
 
 /// The saved settings, by the path of the group.
 const GROUPS: TableDefinition<'_, &str, &str> = TableDefinition::new("groups");
@@ -225,13 +227,32 @@ impl Journal {
     /// Returns what can be read of a journal that may be damaged. Does not change the file.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read at all.
+    /// Returns an error if the file cannot be read at all, or if another process has it open.
     pub fn salvage(path: &Path) -> Result<Salvaged, JournalError> {
-        let bytes = std::fs::read(path).map_err(|source| JournalError::Read { path: path.to_owned(), source })?;
+        let read = |source| JournalError::Read { path: path.to_owned(), source };
+        let mut file = open_regular(path).map_err(read)?;
+        // The lock that the database takes: what a running agent has written is not left over.
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(JournalError::InUse { path: path.to_owned() }),
+            Err(error) => return Err(read(error.into())),
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(read)?;
         if let Some(entries) = catch_unwind(|| whole(&bytes)).ok().flatten() {
             return Ok(Salvaged { entries, is_whole: true });
         }
         Ok(Salvaged { entries: found_entries(&bytes), is_whole: false })
+    }
+
+    /// Returns the entries that an agent left which runs no more; empty if one is running, or if there is no whole journal. Does not
+    /// change the file.
+    pub fn left_over(path: &Path) -> Vec<Entry> {
+        match Journal::salvage(path) {
+            Ok(Salvaged { entries, is_whole: true }) => entries,
+            // What is found in a damaged file may have been restored; `agent run` reports the damage.
+            _ => Vec::new(),
+        }
     }
 
     fn content(&self, group: &str, why: &serde_json::Error) -> JournalError {

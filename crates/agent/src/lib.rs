@@ -41,15 +41,16 @@ mod load_tracker;
 mod node_supply;
 mod other_devices;
 mod quotas;
+mod restore;
 mod status;
 mod trusted_files;
 mod weights_to_targets;
 
 pub use agent::{Agent, AgentError, AgentParts, EXIT_LIMIT, Identity, Released, Update, digest, longest_silence};
-pub use assemble::{AssembleError, Assembly, assemble, check_named_files, diagnose};
+pub use assemble::{AssembleError, Assembly, assemble, check_named_files, diagnose, left_over};
 pub use configuration::{
-    CONFIGURATION_SCHEMA, ChangedDefault, Configuration, ConfigurationSources, ControlSection, HeavinessSection, Law,
-    NetworkSection, NodeSection, PeersSection, Speed, likely_variable,
+    AgentPlaces, CONFIGURATION_SCHEMA, ChangedDefault, Configuration, ConfigurationSources, ControlSection,
+    HeavinessSection, Law, NetworkSection, NodeSection, PeersSection, Speed, likely_variable,
 };
 pub use control_socket::{ControlSocket, request, request_within};
 pub use fairness_round::{
@@ -59,5 +60,6 @@ pub use journal::{Entry, Journal, JournalError, Salvaged};
 pub use load_tracker::{Load, LoadReading, LoadTracker};
 pub use node_supply::{SupplyError, benchmark, node_supply, processor_speed};
 pub use quotas::Quotas;
+pub use restore::{RestoreError, restore_entries, restore_journal};
 pub use status::{NodeStatus, ResourceStatus, Status, TotalStatus, UserStatus, WorkloadStatus};
 pub use trusted_files::{TrustError, check_trusted};

@@ -8,6 +8,7 @@ use evenhand_enforcers::cgroups::Resource;
 use twox_hash::XxHash3_128;
 
 use crate::discovery::split_fields::lines;
+use crate::trusted_files::read_source;
 
 /// The entitlement of each user in the whole cloud: amounts of resources, a weight, or both.
 ///
@@ -64,7 +65,7 @@ impl Quotas {
     /// # Errors
     /// Returns an error if the file cannot be read or has another form.
     pub fn open(path: &Path) -> Result<Quotas, DocumentError> {
-        let source = Source::read(path)?;
+        let source = read_source(path)?;
         match Format::of_path(path) {
             Some(format) => Quotas::from_document(&Document::of(source, Some(format))?),
             None => Quotas::read_lines(&source),

@@ -1,10 +1,12 @@
 //! Files on which the agent's rights depend.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use evenhand_documents::{Document, DocumentError, Format, Source};
+use rustix::fs::OFlags;
 use thiserror::Error;
 
 /// Why a file is not trusted: another user could change what it says.
@@ -85,6 +87,54 @@ fn check(path: &Path, expected: &'static str, is_expected: fn(&fs::Metadata) -> 
     }
 }
 
+/// Opens a regular file for reading. A pipe or a device in its place, which may have no end or no writer, is an error, and opening
+/// it does not wait.
+///
+/// # Errors
+/// Returns an error if the file cannot be opened or is not a regular one.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(without_waiting).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::other("found a folder, a pipe or a device, expected a regular file"))
+}
+
+/// The largest file of a configuration: a table of half a million groups.
+const LARGEST: u64 = 64 << 20;
+
+/// Reads a file of the configuration, or standard input if `path` is `-`.
+///
+/// # Errors
+/// Returns an error if it is not a regular file, is larger than any such file has to be, cannot be read, or is not UTF-8.
+pub(crate) fn read_source(path: &Path) -> Result<Source, DocumentError> {
+    if path == Path::new("-") {
+        return Source::read(path);
+    }
+    let name = path.display().to_string();
+    let read = || {
+        let mut bytes = Vec::new();
+        // Not only by the size in the metadata: a file may grow.
+        open_regular(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > LARGEST {
+            let problem = format!("found more than {} MiB, expected a smaller file", LARGEST >> 20);
+            return Err(io::Error::other(problem));
+        }
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|source| DocumentError::Read { path: name.clone(), source })?;
+    Source::of_bytes(name, bytes)
+}
+
+/// Reads a file of the configuration as [`read_source`] does, and parses it; its extension decides the format, or else the text.
+///
+/// # Errors
+/// As [`read_source`], and if the text is not in the format.
+pub(crate) fn read_document(path: &Path) -> Result<Document, DocumentError> {
+    Document::of(read_source(path)?, Format::of_path(path))
+}
+
 /// Opens a file for reading and writing, and creates it if it is not there. Only its owner may read and write it, also if it
 /// was there with more permissions.
 ///
@@ -144,6 +194,22 @@ mod tests {
         assert_eq!(what(&link), "a symbolic link");
         std::os::unix::fs::chown(&file, Some(1), None).unwrap();
         assert_eq!(what(&file), "a file");
+    }
+
+    #[test]
+    fn only_regular_files_of_a_limited_size_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        for path in [pipe.as_path(), Path::new("/dev/zero"), folder.path()] {
+            let error = read_source(path).unwrap_err().to_string();
+            assert!(error.contains("expected a regular file"), "{error}");
+        }
+        let large = folder.path().join("large");
+        fs::File::create(&large).unwrap().set_len(LARGEST + 1).unwrap();
+        assert!(read_source(&large).unwrap_err().to_string().contains("found more than 64 MiB"));
+        fs::write(&large, "a b").unwrap();
+        assert_eq!(read_source(&large).unwrap().text(), "a b");
     }
 
     #[test]

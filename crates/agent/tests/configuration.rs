@@ -1,10 +1,10 @@
 //! Reading configurations, and the errors of invalid ones.
 #![allow(clippy::unwrap_used)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use evenhand_agent::{Configuration, Law, NodeSection, Speed};
+use evenhand_agent::{Configuration, ConfigurationSources, Law, NodeSection, Quotas, Speed};
 use evenhand_documents::{Document, Format};
 use evenhand_enforcers::cgroups::{Hierarchies, PerResource, ProtectedCgroups, Resource};
 use proptest::prelude::*;
@@ -127,6 +127,40 @@ fn defaults_are_as_documented() {
     )));
 }
 
+/// What a configuration names and this machine does not have is located at its key.
+#[test]
+fn a_group_or_a_file_that_is_not_there_is_located() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("lab")).unwrap();
+    let hierarchies = Hierarchies { unified: Some(folder.path().to_owned()), ..Hierarchies::default() };
+    let read = |text: &str| {
+        let document = Document::parse("agent.toml", &format!("{text}\n{GUESTS}"), Some(Format::Toml)).unwrap();
+        Configuration::read(&document, &hierarchies, ProtectedCgroups::from_text("")).unwrap()
+    };
+    assert!(read("[node]\nunder = \"lab\"").missing_under.is_none());
+    let error = read("[node]\nunder = \"lob\"").missing_under.unwrap().to_string();
+    assert!(error.starts_with("agent.toml:2:9: under: found \"lob\", expected a control group that exists"), "{error}");
+    let error = read("[quotas]\nfile = \"/nowhere/q\"").missing_quotas.unwrap().to_string();
+    assert!(error.starts_with("agent.toml:2:8: file: /nowhere/q: No such file"), "{error}");
+}
+
+/// Neither is a pipe waited for, nor a device read without end.
+#[test]
+fn files_of_the_configuration_are_regular_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("agent.toml");
+    std::fs::write(&file, GUESTS).unwrap();
+    std::fs::create_dir(folder.path().join("agent.toml.d")).unwrap();
+    let pipe = folder.path().join("agent.toml.d/10-pipe.toml");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let errors = [
+        ConfigurationSources::read(&file, []).unwrap_err(),
+        Quotas::open(&pipe).unwrap_err(),
+        Quotas::open(Path::new("/dev/zero")).unwrap_err(),
+    ];
+    assert!(errors.iter().all(|error| error.to_string().contains("expected a regular file")), "{errors:?}");
+}
+
 /// Each invalid configuration, and a part of its error.
 #[test]
 fn errors_have_a_position() {
@@ -153,6 +187,20 @@ fn errors_have_a_position() {
         ("[peers]\nlisten = \"x\"\nkey = \"k\"", "expected an address and a port"),
         ("[peers]\nlisten = \"192.0.2.1:1\"", "the file with the key"),
         ("[peers]\nlisten = \"192.0.2.1:1\"\nkey = \"k\"\nlost = 3", "found lost = 3 and fresh = 3"),
+        (
+            "[peers]\nlisten = \"0.0.0.0:9751\"\nkey = \"k\"",
+            "agent.toml:2:10: listen: found \"0.0.0.0:9751\", which stands",
+        ),
+        ("[peers]\nlisten = \"192.0.2.1:1\"\nadvertise = \"[::]:1\"\nkey = \"k\"", "agent.toml:3:13: advertise: found"),
+        (
+            "[node]\nsocket = \"\"",
+            "agent.toml:2:10: socket: found \"\", expected the path of a socket, of 1 to 107 bytes",
+        ),
+        (
+            "[node]\nsocket = \"/a123456789a123456789a123456789a123456789a123456789a123456789a123456789a123456789a123456789a123456789abcdefghijk\"",
+            "agent.toml:2:10: socket: found",
+        ),
+        ("[node]\nstate = \"\"", "agent.toml:2:9: state: found \"\", expected the path of a folder"),
         ("[network]\ndevice = \"a b\"", "expected the name of a network device"),
         ("[metrics]\nport = 1", "agent.toml:2:1"),
     ];

@@ -49,6 +49,45 @@ fn the_first_source_and_the_outer_group_take_precedence() {
 }
 
 #[test]
+fn groups_outside_of_the_one_to_work_below_are_counted_and_left_alone() {
+    let machine = Machine::unified();
+    ["hE/a/x", "hE/ab", "hE/b"].into_iter().for_each(|group| machine.group(group));
+    let mut discovery = machine.discovery(&[pattern("hE/a|hE/ab|hE/b", "x"), pattern("hE/a/x", "x")].concat());
+    assert_eq!(lines(discovery.refresh()), ["hE/a x a", "hE/ab x ab", "hE/b x b"]);
+    // Neither the group itself, whose weight is relative to its siblings, nor one whose name only begins like it.
+    discovery.limit_to("hE/a");
+    assert_eq!(lines(discovery.refresh()), ["hE/a/x x x"]);
+    assert_eq!(
+        warnings(discovery.snapshot()),
+        ["source 1 (pattern): 3 groups such as \"hE/a\" excluded: outside of the group that [node] under names"]
+    );
+    discovery.limit_to("");
+    assert_eq!(discovery.refresh().workloads.len(), 3);
+}
+
+#[test]
+fn a_table_that_others_may_write_is_not_used_where_only_trusted_files_are() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let machine = Machine::unified();
+    ["a", "b"].into_iter().for_each(|group| machine.group(group));
+    let file = machine.write("t", "a x\n");
+    let mode = |mode| std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o644);
+    let mut discovery = machine.discovery(&format!("[[guests]]\nfrom = 'table'\nfile = {file:?}\n"));
+    discovery.use_trusted_files_only();
+    assert_eq!(discovery.files(), [&*file]);
+    assert_eq!(lines(discovery.refresh()), ["a x a"]);
+    machine.write("t", "a x\nb y\n");
+    mode(0o666);
+    assert_eq!(lines(discovery.refresh()), ["a x a"]);
+    let why = warnings(discovery.snapshot()).concat();
+    assert!(why.contains("users other than its owner may write it") && why.contains("found before are kept"), "{why}");
+    mode(0o600);
+    assert_eq!(lines(discovery.refresh()), ["a x a", "b y b"]);
+}
+
+#[test]
 fn a_node_without_workloads_says_where_each_source_looked() {
     let machine = Machine::unified();
     // `docker` is another name of the source of containers.
@@ -214,7 +253,14 @@ fn errors_in_the_configuration_have_a_position() {
         error("[[guests]]\nfrom = 'containers'\nlabel = ''\n")
             .contains("agent.toml:3:9: label: found \"\", expected the name of a label")
     );
-    assert!(error("[[guests]]\nfrom = 'table'\nfile = 'no-such-file'\n").starts_with("no-such-file: "));
+    assert!(
+        error("[[guests]]\nfrom = 'table'\nfile = 'no-such-file'\n")
+            .starts_with("agent.toml:3:8: file: no-such-file: No such file")
+    );
+    assert!(
+        error("[[guests]]\nfrom = 'user-slices'\nowners = 'no-such-file'\n")
+            .starts_with("agent.toml:3:10: owners: no-such-file: No such file")
+    );
     assert!(
         error("[[guests]]\nfrom = 'slurm'\nmemory = 0.5\n")
             .contains("agent.toml:3:10: memory: found 0.5, expected bytes")

@@ -69,6 +69,15 @@ impl Source {
             std::fs::read(path)
         };
         let bytes = bytes.map_err(|source| DocumentError::Read { path: name.clone(), source })?;
+        Source::of_bytes(name, bytes)
+    }
+
+    /// Creates a source from the bytes of a file that was read.
+    ///
+    /// # Errors
+    /// Returns an error if they are not UTF-8.
+    pub fn of_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Source, DocumentError> {
+        let name = name.into();
         let text = String::from_utf8(bytes).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
             let bad = e.as_bytes()[at];

@@ -250,6 +250,45 @@ fn version_1_has_one_hierarchy_for_each_controller() {
 }
 
 #[test]
+fn what_a_group_leaves_in_another_hierarchy_is_restored_as_long_as_it_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [("cpu", "cpu.shares", "1024\n"), ("memory", "memory.soft_limit_in_bytes", "8192\n")];
+    let mut hierarchies = Hierarchies::default();
+    let file = |(controller, name, _): (&str, &str, &str)| folder.path().join(controller).join("a.slice/g").join(name);
+    for it in files {
+        fs::create_dir_all(file(it).parent().unwrap()).unwrap();
+        fs::write(file(it), it.2).unwrap();
+        hierarchies.legacy.insert(it.0.into(), folder.path().join(it.0));
+    }
+    let enforcer =
+        || CgroupEnforcer::v1(&hierarchies, &Resource::ALL, ProtectedCgroups::default(), &DescriptorBudget::of(9));
+    let saved = enforcer().admit(ID, &group()).unwrap();
+    let read = |it| fs::read_to_string(file(it)).unwrap();
+    let write = || files.iter().for_each(|it| fs::write(file(*it), "4096\n").unwrap());
+    // The group of the main hierarchy is another one: only the memory is still that of the saved group.
+    write();
+    enforcer().restore_remains(&group(), &saved).unwrap();
+    assert_eq!(files.map(read), ["4096\n", "8192\n"]);
+    fs::remove_dir_all(folder.path().join("cpu/a.slice")).unwrap();
+    fs::write(file(files[1]), "4096\n").unwrap();
+    enforcer().restore_remains(&group(), &saved).unwrap();
+    assert_eq!(read(files[1]), "8192\n");
+    // A new memory group of the same path was never changed.
+    let parent = file(files[1]).parent().unwrap().to_owned();
+    fs::rename(&parent, folder.path().join("earlier")).unwrap();
+    fs::create_dir(&parent).unwrap();
+    fs::create_dir_all(file(files[0]).parent().unwrap()).unwrap();
+    write();
+    enforcer().restore_remains(&group(), &saved).unwrap();
+    enforcer().restore(&group(), &saved).unwrap();
+    assert_eq!(files.map(read), ["1024\n", "4096\n"]);
+    // The settings of a new group count, those of the same group do not.
+    let memory = "memory.soft_limit_in_bytes";
+    let before = enforcer().admit(ID, &group()).unwrap().before(saved.clone());
+    assert_eq!((before.0["cpu.shares"].as_str(), before.0[memory].as_str()), ("1024", "4096"));
+}
+
+#[test]
 fn use_and_stall_times_are_read() {
     for files in [0, 2, 100] {
         let tree = Tree::new(&[

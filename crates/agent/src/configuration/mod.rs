@@ -5,23 +5,27 @@ mod fields;
 mod heaviness_and_control_law;
 mod node;
 mod peers;
+mod places;
 mod section;
 mod sources;
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use evenhand_documents::{Document, DocumentError, Table};
+use evenhand_documents::{Document, DocumentError, Node, Table};
 use evenhand_enforcers::cgroups::{Hierarchies, ProtectedCgroups};
 
 use crate::discovery::Discovery;
+use crate::trusted_files::{TrustError, check_trusted};
 
 pub use self::changed_defaults::ChangedDefault;
 pub(crate) use self::fields::is_not_loaded;
 pub use self::heaviness_and_control_law::{ControlSection, HeavinessSection, Law};
 pub use self::node::{NodeSection, Speed};
 pub use self::peers::{NetworkSection, PeersSection};
+pub use self::places::AgentPlaces;
 pub use self::sources::{ConfigurationSources, likely_variable};
 
 use self::fields::parsed;
@@ -52,6 +56,10 @@ pub struct Configuration {
     pub metrics: Option<SocketAddr>,
     /// The sources of running workloads.
     pub discovery: Discovery,
+    /// The error of [`NodeSection::under`], if there is no such group on this machine: at its key.
+    pub missing_under: Option<Box<DocumentError>>,
+    /// The error of [`quotas`](Configuration::quotas), if there is no such file: at its key.
+    pub missing_quotas: Option<Box<DocumentError>>,
 }
 
 impl Configuration {
@@ -99,7 +107,10 @@ impl Configuration {
         if tables.is_empty() {
             return Err(rules.error("expected at least one [[guests]]: only the groups that it names are changed"));
         }
-        let discovery = Discovery::read(tables, hierarchies, protected)?;
+        let mut discovery = Discovery::read(tables, hierarchies, protected)?;
+        let node_section = section("node")?;
+        let node = NodeSection::read(&node_section)?;
+        discovery.limit_to(&node.under);
         let metrics = match optional("metrics")? {
             None => None,
             Some(table) => {
@@ -108,22 +119,59 @@ impl Configuration {
                 Some(parsed(&table.required("listen", expected)?, expected)?)
             }
         };
+        let quotas_section = optional("quotas")?;
+        let quotas = match &quotas_section {
+            Some(table) => peers::file(table)?,
+            None => None,
+        };
         Ok(Configuration {
-            node: NodeSection::read(&section("node")?)?,
+            missing_under: node::missing_under(&node_section, &node, hierarchies).map(Box::new),
+            node,
             heaviness: HeavinessSection::read(&section("heaviness")?)?,
             control: ControlSection::read(&section("control")?)?,
             network: optional("network")?.map(|table| NetworkSection::read(&table)).transpose()?,
             peers: optional("peers")?.map(|table| PeersSection::read(&table)).transpose()?,
-            quotas: optional("quotas")?.map(|table| peers::file(&table)).transpose()?.flatten(),
+            missing_quotas: quotas.as_ref().and_then(|(path, node)| missing_file(path, node)).map(Box::new),
+            quotas: quotas.map(|(path, _)| path),
             metrics,
             discovery,
         })
     }
 }
 
+/// Returns the error of a file that does not exist, at the key that names it.
+fn missing_file(path: &Path, node: &Node<'_>) -> Option<DocumentError> {
+    let error = path.metadata().err().filter(|error| error.kind() == ErrorKind::NotFound)?;
+    Some(node.error(format!("{}: {error}; expected a file that can be read", path.display())))
+}
+
+impl Configuration {
+    /// Checks that only root and the user who runs this process can change the files of quotas, owners and tables, which decide
+    /// what an agent writes.
+    ///
+    /// # Errors
+    /// Returns the first violation.
+    pub fn check_trusted_files(&self) -> Result<(), TrustError> {
+        let files = self.quotas.as_deref().into_iter().chain(self.discovery.files());
+        // One that is not there has an error of its own.
+        files.filter(|file| file.exists()).try_for_each(check_trusted)
+    }
+}
+
 impl fmt::Debug for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Configuration { node, heaviness, control, network, peers, quotas, metrics, discovery: _ } = self;
+        let Configuration {
+            node,
+            heaviness,
+            control,
+            network,
+            peers,
+            quotas,
+            metrics,
+            discovery: _,
+            missing_under: _,
+            missing_quotas: _,
+        } = self;
         f.debug_struct("Configuration")
             .field("node", node)
             .field("heaviness", heaviness)

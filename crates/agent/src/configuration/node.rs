@@ -1,9 +1,9 @@
 //! The section `[node]`: the resources and files of this node.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use evenhand_documents::DocumentError;
-use evenhand_enforcers::cgroups::{PerResource, Resource};
+use evenhand_enforcers::cgroups::{Hierarchies, PerResource, Resource};
 
 use super::fields::{number, path};
 use super::section::Section;
@@ -73,6 +73,13 @@ impl NodeSection {
         section.speed = speed(table)?;
         section.state = path(table, "state")?.unwrap_or(section.state);
         section.socket = path(table, "socket")?.unwrap_or(section.socket);
+        if let Some(node) = table.get("socket").filter(|_| !is_socket_path(&section.socket)) {
+            let expected = format!("the path of a socket, of 1 to {LONGEST_SOCKET} bytes");
+            return Err(node.error(format!("found {:?}, expected {expected}", section.socket)));
+        }
+        if let Some(node) = table.get("state").filter(|_| section.state.as_os_str().is_empty()) {
+            return Err(node.error("found \"\", expected the path of a folder"));
+        }
         if let Some(node) = table.get("under") {
             let under = node.text()?.trim_matches('/');
             if under.split('/').any(|part| part == ".." || part == ".") {
@@ -82,6 +89,29 @@ impl NodeSection {
         }
         Ok(section)
     }
+}
+
+/// The longest path of a socket: `sun_path` has 108 bytes on Linux, of which the last is 0 (unix(7)).
+const LONGEST_SOCKET: usize = 107;
+
+fn is_socket_path(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    (1..=LONGEST_SOCKET).contains(&bytes.len()) && !bytes.contains(&0)
+}
+
+/// Returns the error of a group `under` that does not exist.
+pub(super) fn missing_under(
+    table: &Section<'_>,
+    section: &NodeSection,
+    hierarchies: &Hierarchies,
+) -> Option<DocumentError> {
+    let root = hierarchies.main().filter(|root| !section.under.is_empty() && !root.join(&section.under).is_dir())?;
+    let problem = format!(
+        "found {:?}, expected a control group that exists: there is none of this path in {}",
+        section.under,
+        root.display()
+    );
+    table.get("under").map(|node| node.error(problem))
 }
 
 fn speed(table: &Section<'_>) -> Result<Speed, DocumentError> {

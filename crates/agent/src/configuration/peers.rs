@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use evenhand_documents::{DocumentError, Table};
+use evenhand_documents::{DocumentError, Node, Table};
 use evenhand_enforcers::cgroups::{PerResource, Resource};
 use evenhand_protocol::transport::TlsFiles;
 
-use super::fields::{choice, parsed, path, secret};
+use super::fields::{choice, parsed, secret};
 use super::section::Section;
 
 /// The exchange with other nodes.
@@ -64,9 +64,18 @@ impl PeersSection {
             }
         }
         let kinds = [("gossip", false), ("ring", true)];
+        let listens: SocketAddr = parsed(&listen, address)?;
+        let advertise: Option<SocketAddr> = table.get("advertise").map(|node| parsed(&node, address)).transpose()?;
+        if advertise.unwrap_or(listens).ip().is_unspecified() {
+            let node = table.get("advertise").unwrap_or(listen);
+            return Err(node.error(format!(
+                "found {:?}, which stands for all addresses, expected advertise = the one at which other nodes reach this node",
+                node.text()?
+            )));
+        }
         Ok(PeersSection {
-            listen: parsed(&listen, address)?,
-            advertise: table.get("advertise").map(|node| parsed(&node, address)).transpose()?,
+            listen: listens,
+            advertise,
             seeds,
             key: secret(&table.required("key", "the file with the key that all nodes share")?)?,
             tls: table.get("tls").map(|node| tls(&node.table()?)).transpose()?,
@@ -110,7 +119,9 @@ impl NetworkSection {
     }
 }
 
-pub(super) fn file(table: &Section<'_>) -> Result<Option<PathBuf>, DocumentError> {
+/// Reads the file that a section of one key names, with the key's value for errors.
+pub(super) fn file<'d>(table: &Section<'d>) -> Result<Option<(PathBuf, Node<'d>)>, DocumentError> {
     table.deny_unknown(&["file"])?;
-    path(table, "file")
+    let Some(node) = table.get("file") else { return Ok(None) };
+    Ok(Some((PathBuf::from(node.text()?), node)))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use evenhand_documents::{Document, DocumentError, Format, toml_string};
 
 use super::SECTIONS;
-use crate::trusted_files::{TrustError, check_trusted, check_trusted_folder};
+use crate::trusted_files::{TrustError, check_trusted, check_trusted_folder, read_document};
 
 /// Variables with this beginning set a key, as in `EVENHAND_AGENT__CONTROL__INTERVAL=5s`.
 const VARIABLES: &str = "EVENHAND_AGENT__";
@@ -34,7 +34,7 @@ impl ConfigurationSources {
     ) -> Result<ConfigurationSources, DocumentError> {
         let (folder, drop_ins) = drop_in_files(file)?;
         let files: Vec<PathBuf> = std::iter::once(file.to_owned()).chain(drop_ins).collect();
-        let mut documents = files.iter().map(|file| Document::read(file)).collect::<Result<Vec<_>, _>>()?;
+        let mut documents = files.iter().map(|file| read_document(file)).collect::<Result<Vec<_>, _>>()?;
         let (variables, misspelt) = read_variables(environment, &mut documents)?;
         Ok(ConfigurationSources { documents, files, folder, variables, misspelt })
     }
@@ -79,7 +79,7 @@ impl ConfigurationSources {
 }
 
 /// Returns the folder of drop-in files, if there is one, and the files in it, sorted.
-fn drop_in_files(file: &Path) -> Result<(Option<PathBuf>, Vec<PathBuf>), DocumentError> {
+pub(super) fn drop_in_files(file: &Path) -> Result<(Option<PathBuf>, Vec<PathBuf>), DocumentError> {
     let mut folder = file.as_os_str().to_owned();
     folder.push(".d");
     let folder = PathBuf::from(folder);
@@ -103,7 +103,7 @@ fn drop_in_files(file: &Path) -> Result<(Option<PathBuf>, Vec<PathBuf>), Documen
 type Misspelt = Vec<(String, String)>;
 
 /// Adds a document for each variable that sets a key, by name. Returns their names, and those with too few underscores.
-fn read_variables(
+pub(super) fn read_variables(
     environment: impl IntoIterator<Item = (OsString, OsString)>,
     documents: &mut Vec<Document>,
 ) -> Result<(Vec<String>, Misspelt), DocumentError> {

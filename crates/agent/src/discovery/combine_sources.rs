@@ -2,12 +2,15 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use evenhand_documents::{DocumentError, Table, did_you_mean};
 use evenhand_enforcers::cgroups::{Hierarchies, ProtectedCgroups, is_group_path};
 
 use crate::discovery::workload_cache::such_as;
+use crate::trusted_files::{TrustError, check_trusted};
+
 use crate::discovery::{RunningWorkload, SOURCES, WorkloadSource, source_named};
 
 /// The workloads that run at one time, and the changes since the snapshot before.
@@ -74,6 +77,19 @@ pub enum ExclusionReason {
     Protected,
     /// It is part of another workload, which gets the weight.
     Nested,
+    /// It is not below the group to which the discovery [is limited](Discovery::limit_to).
+    Outside,
+}
+
+impl ExclusionReason {
+    /// All reasons, in the order of their numbers.
+    const ALL: [ExclusionReason; 5] = [
+        ExclusionReason::InvalidPath,
+        ExclusionReason::ContainsWorkloads,
+        ExclusionReason::Protected,
+        ExclusionReason::Nested,
+        ExclusionReason::Outside,
+    ];
 }
 
 impl fmt::Display for DiscoveryWarning {
@@ -95,6 +111,7 @@ impl fmt::Display for DiscoveryWarning {
                     ExclusionReason::ContainsWorkloads => "a group that contains workloads of all users",
                     ExclusionReason::Protected => "this process itself runs there",
                     ExclusionReason::Nested => "part of another workload, which gets the weight",
+                    ExclusionReason::Outside => "outside of the group that [node] under names",
                 };
                 write!(f, "{}: {} excluded: {reason}", of(source), such_as(*count, first))
             }
@@ -125,6 +142,10 @@ pub struct Discovery {
     entries: Vec<Entry>,
     protected: ProtectedCgroups,
     mounted: bool,
+    /// Whether a file that another user could change is not used.
+    trusted_only: bool,
+    /// The group below which all workloads lie; empty: the root.
+    under: String,
     snapshot: Snapshot,
 }
 
@@ -161,7 +182,30 @@ impl Discovery {
     ) -> Discovery {
         let entry = |(name, source)| Entry { name, source, last: Vec::new() };
         let entries = sources.into_iter().map(entry).collect();
-        Discovery { entries, protected, mounted: true, snapshot: Snapshot::default() }
+        Discovery {
+            entries,
+            protected,
+            mounted: true,
+            trusted_only: false,
+            under: String::new(),
+            snapshot: Snapshot::default(),
+        }
+    }
+
+    /// Finds from now on only workloads below this group ("" is the root): others belong to nobody here, or to another agent.
+    pub fn limit_to(&mut self, under: &str) {
+        under.clone_into(&mut self.under);
+    }
+
+    /// Uses from now on only files of tables and owners that root or the user of this process alone can change: they decide
+    /// what is written with the rights of this process.
+    pub fn use_trusted_files_only(&mut self) {
+        self.trusted_only = true;
+    }
+
+    /// Returns the files that the tables of all sources name.
+    pub fn files(&self) -> Vec<&Path> {
+        self.entries.iter().flat_map(|entry| entry.source.files()).collect()
     }
 
     /// Returns the last snapshot.
@@ -192,11 +236,14 @@ impl Discovery {
         }
         for (number, entry) in self.entries.iter_mut().enumerate() {
             let source = || (number, entry.name.clone());
-            match entry.source.list() {
+            let distrust = self.trusted_only.then(|| entry.source.files().into_iter().find_map(distrust)).flatten();
+            let listed = match distrust {
+                Some(error) => Err(error.to_string()),
+                None => entry.source.list().map_err(|error| error.to_string()),
+            };
+            match listed {
                 Ok(found) => entry.last = found,
-                Err(error) => {
-                    warnings.push(DiscoveryWarning::SourceFailed { source: source(), why: error.to_string() });
-                }
+                Err(why) => warnings.push(DiscoveryWarning::SourceFailed { source: source(), why }),
             }
             let texts = entry.source.warnings();
             warnings.extend(texts.into_iter().map(|text| DiscoveryWarning::SourceWarning { source: source(), text }));
@@ -213,7 +260,7 @@ impl Discovery {
         let mut found: Vec<(usize, &Arc<RunningWorkload>)> = all.collect();
         // The sort is stable: of the same path, that of the first source comes first. Descendants follow their group.
         found.sort_by(|a, b| descendants_first(&a.1.group.path, &b.1.group.path));
-        let mut excluded = vec![[(0_usize, ""); 4]; self.entries.len()];
+        let mut excluded = vec![[(0_usize, ""); ExclusionReason::ALL.len()]; self.entries.len()];
         let mut kept: Vec<Arc<RunningWorkload>> = Vec::with_capacity(found.len());
         for (entry, workload) in found {
             let path = workload.group.path.as_str();
@@ -221,6 +268,8 @@ impl Discovery {
                 Some(ExclusionReason::ContainsWorkloads)
             } else if !is_group_path(path) {
                 Some(ExclusionReason::InvalidPath)
+            } else if !is_below(path, &self.under) {
+                Some(ExclusionReason::Outside)
             } else if self.protected.contains(path) {
                 Some(ExclusionReason::Protected)
             } else {
@@ -243,13 +292,8 @@ impl Discovery {
             }
         }
         for (number, counts) in excluded.iter().enumerate() {
-            let reasons = [
-                ExclusionReason::InvalidPath,
-                ExclusionReason::ContainsWorkloads,
-                ExclusionReason::Protected,
-                ExclusionReason::Nested,
-            ];
-            for (reason, &(count, first)) in reasons.into_iter().zip(counts).filter(|(_, (count, _))| *count > 0) {
+            let counts = ExclusionReason::ALL.into_iter().zip(counts);
+            for (reason, &(count, first)) in counts.filter(|(_, (count, _))| *count > 0) {
                 let source = (number, self.entries[number].name.clone());
                 warnings.push(DiscoveryWarning::Excluded { source, reason, count, first: first.to_owned() });
             }
@@ -257,6 +301,16 @@ impl Discovery {
         kept.sort_by(|a, b| a.group.path.cmp(&b.group.path));
         kept
     }
+}
+
+/// Returns why a file is not trusted. One that cannot be examined cannot be read either, which its source reports.
+fn distrust(file: &Path) -> Option<TrustError> {
+    check_trusted(file).err().filter(|error| !matches!(error, TrustError::Read { .. }))
+}
+
+/// Returns whether a path is that of a group within `under`, not of `under` itself: its weight is relative to groups outside.
+fn is_below(path: &str, under: &str) -> bool {
+    under.is_empty() || path.strip_prefix(under).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Orders paths so that the descendants of a group directly follow it: as if `/` were the smallest character.

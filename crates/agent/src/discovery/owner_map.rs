@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use evenhand_documents::{Document, DocumentError, Node};
+use evenhand_documents::{DocumentError, Node};
 use regex_lite::Regex;
+
+use crate::trusted_files::read_document;
 
 /// A file that maps what a source found (the number of a project, a label) to the names of users, and the names of
 /// workloads to users.
@@ -16,7 +18,7 @@ pub(crate) struct OwnerMap {
 impl OwnerMap {
     /// Reads the file.
     pub(crate) fn read(path: &Path) -> Result<OwnerMap, DocumentError> {
-        let document = Document::read(path)?;
+        let document = read_document(path)?;
         let root = document.root()?;
         // The key `guests` is part of the file's format.
         root.deny_unknown(&["owners", "guests"])?;

@@ -82,6 +82,10 @@ impl<T> WatchedFile<T> {
         true
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn value(&self) -> &T {
         &self.value
     }

@@ -1,7 +1,8 @@
 //! The settings that all sources share, and the cache of what they found.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evenhand_documents::{DocumentError, Node, Table};
@@ -65,7 +66,7 @@ impl WorkloadCache {
         table.deny_unknown(&keys)?;
         let common = CommonSettings {
             unit: table.get("unit").map(|node| node.flag()).transpose()?.unwrap_or_else(group_paths::systemd_runs),
-            owners: table.get("owners").map(|node| WatchedFile::open(file(&node)?, OwnerMap::read)).transpose()?,
+            owners: table.get("owners").map(|node| watched(&node, OwnerMap::read)).transpose()?,
             processors: table.get("processors").map(|node| node.positive()).transpose()?.map(|q| q.to_f64()),
             memory_bytes: table.get("memory").map(|node| bytes(&node)).transpose()?,
         };
@@ -78,6 +79,11 @@ impl WorkloadCache {
             unowned: 0,
             first_unowned: String::new(),
         })
+    }
+
+    /// Returns the files that the table names, as far as all sources share their keys.
+    pub(crate) fn files(&self) -> Vec<&Path> {
+        self.common.owners.iter().map(WatchedFile::path).collect()
     }
 
     /// Returns whether the table names a file of owners.
@@ -199,6 +205,19 @@ pub(crate) fn file(node: &Node<'_>) -> Result<PathBuf, DocumentError> {
         "" => Err(node.error("found \"\", expected the name of a file")),
         path => Ok(PathBuf::from(path)),
     }
+}
+
+/// Opens the file that a key names. If it cannot be read, the error is at the key.
+pub(crate) fn watched<T>(
+    node: &Node<'_>,
+    read: fn(&Path) -> Result<T, DocumentError>,
+) -> Result<WatchedFile<T>, DocumentError> {
+    WatchedFile::open(file(node)?, read).map_err(|error| match error {
+        DocumentError::Read { path, source } if source.kind() != ErrorKind::PermissionDenied => {
+            node.error(format!("{path}: {source}; expected a file that can be read"))
+        }
+        other => other,
+    })
 }
 
 /// Reads a number of bytes.

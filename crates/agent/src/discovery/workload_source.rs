@@ -1,5 +1,6 @@
 //! The interface to everything that finds running workloads.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use evenhand_documents::{DocumentError, Table};
@@ -19,6 +20,11 @@ pub trait WorkloadSource: Send {
     /// Returns the warnings of the last listing: files that cannot be read at present, groups without a known owner. A
     /// warning that persists is repeated in the same words.
     fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Returns the files that its table of the configuration names.
+    fn files(&self) -> Vec<&Path> {
         Vec::new()
     }
 

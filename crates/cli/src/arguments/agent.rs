@@ -23,7 +23,7 @@ pub(crate) enum AgentVerb {
 }
 
 /// Default path of the configuration.
-pub(super) const CONFIGURATION: &str = "/etc/evenhand/agent.toml";
+pub(crate) const CONFIGURATION: &str = "/etc/evenhand/agent.toml";
 /// Default path of the running agent's control socket.
 pub(super) const SOCKET: &str = "/run/evenhand/agent.sock";
 
@@ -55,7 +55,7 @@ pub(crate) struct ReleaseArgs {
     /// Configuration with which the agent ran
     #[arg(long, default_value = CONFIGURATION, value_name = "FILE")]
     pub(crate) config: PathBuf,
-    /// Restore what can be read of this damaged journal; no agent may be running
+    /// Restore what can be read of this journal, also of a damaged one, without a configuration; no agent may be running with it
     #[arg(long, value_name = "FILE")]
     pub(crate) from_journal: Option<PathBuf>,
 }

@@ -52,7 +52,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use evenhand_policies::Registry;
 
 #[cfg(feature = "agent")]
-pub(crate) use self::agent::{AgentVerb, DoctorArgs, ReleaseArgs as AgentReleaseArgs, RunArgs as AgentRunArgs};
+pub(crate) use self::agent::{
+    AgentVerb, CONFIGURATION as AGENT_CONFIGURATION, DoctorArgs, ReleaseArgs as AgentReleaseArgs,
+    RunArgs as AgentRunArgs,
+};
 #[cfg(feature = "analysis")]
 pub(crate) use self::allocate::AllocateArgs;
 #[cfg(feature = "analysis")]

@@ -1,7 +1,10 @@
 //! `evenhand agent release`: of a journal where there is nothing to restore, and by the answers of a running agent. And the
 //! end of an agent whose output cannot be written.
 
-use evenhand_agent::{ControlSocket, Journal};
+use std::time::{Duration, Instant};
+
+use evenhand_agent::{ControlSocket, Entry, Journal};
+use evenhand_enforcers::cgroups::{Group, Hierarchies, SavedState};
 
 use crate::test_folder::{ProgramOutput, TestFolder};
 
@@ -72,4 +75,78 @@ fn an_agent_restores_also_when_its_output_cannot_be_written() {
     }
     let output = ProgramOutput::of(folder.command(&run).stdout(full).output().unwrap());
     output.assert_fails(3, &["old values again", "cannot write to standard output"]);
+}
+
+/// Writes a journal with the values of a group that has ended.
+fn write_journal(folder: &TestFolder, name: &str) {
+    std::fs::create_dir_all(folder.path(name).parent().unwrap()).unwrap();
+    let saved = SavedState([("cgroup-v1/cpu.shares".to_owned(), "1024".to_owned())].into());
+    let group = Group { path: "evenhand-none/g".into(), ..Group::default() };
+    Journal::open(&folder.path(name)).unwrap().put(&[Entry { group, identity: 1, saved }]).unwrap();
+}
+
+#[test]
+fn a_journal_is_restored_without_a_configuration() {
+    let folder = TestFolder::new();
+    write_journal(&folder, "agent.redb");
+    let output = folder.run(&["agent", "release", "--from-journal", "agent.redb"]).assert_succeeds();
+    assert_eq!(output.stdout, "0 groups have their old values again.\n");
+    let output =
+        folder.run(&["--format", "json", "agent", "release", "--from-journal", "agent.redb"]).assert_succeeds();
+    assert_eq!(output.json()["complete"], true, "{output:?}");
+    assert_eq!(output.json()["message"], "0 groups have their old values again.", "{output:?}");
+    // As long as an agent runs with the journal, it is not for others.
+    let _agent = Journal::open(&folder.path("agent.redb")).unwrap();
+    folder
+        .run(&["agent", "release", "--from-journal", "agent.redb"])
+        .assert_fails(3, &["agent.redb", "another agent is running with it"]);
+}
+
+#[test]
+fn an_error_of_the_configuration_does_not_keep_values_from_being_restored() {
+    let folder = folder();
+    let valid = folder.read("agent.toml");
+    let release = ["agent", "release", "--config", "agent.toml"];
+    for wrong in ["[contrl]\ngain = 1\n", "[[guests]]\nfrom = \"table\"\nfile = \"no-such-file\"\n"] {
+        folder.write("agent.toml", format!("{}{wrong}", valid.replace("[[guests]]\nfrom = \"user-slices\"\n", "")));
+        write_journal(&folder, "state/agent.redb");
+        let output = folder.run(&release).assert_succeeds();
+        assert_eq!(output.stdout, "0 groups have their old values again.\n");
+        assert!(output.stderr.contains("agent.toml:") && output.stderr.contains("nevertheless"), "{output:?}");
+        assert_eq!(Journal::open(&folder.path("state/agent.redb")).unwrap().entries().unwrap(), []);
+    }
+    // Where the state is not known, the usual folder would be that of another agent.
+    folder.write("agent.toml", format!("{valid}[node"));
+    folder.run(&release).assert_fails(2, &["agent.toml:", "nothing was changed", "--from-journal FILE"]);
+    folder
+        .run(&["agent", "release", "--config", "nowhere.toml"])
+        .assert_fails(2, &["nowhere.toml", "nothing was changed", "--from-journal FILE"]);
+}
+
+#[test]
+fn an_agent_goes_on_after_a_reload_that_cannot_be_assembled() {
+    if Hierarchies::detect().unwrap().main().is_none() {
+        eprintln!("skipped: no control groups are mounted");
+        return;
+    }
+    let folder = folder();
+    let valid = folder.read("agent.toml");
+    let socket = folder.path("agent.sock");
+    let of_socket = |verb: &str| folder.run(&["agent", verb, "--socket", socket.to_str().unwrap()]);
+    let mut agent = folder.command(&["agent", "run", "--config", "agent.toml"]).spawn().unwrap();
+    let begun = Instant::now();
+    while of_socket("status").status != 0 && begun.elapsed() < Duration::from_secs(60) {
+        if agent.try_wait().unwrap().is_some() {
+            eprintln!("skipped: no agent runs on this machine");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    folder.write("agent.toml", format!("{valid}under = \"evenhand-none\"\n"));
+    of_socket("reload").assert_fails(2, &["evenhand-none", "goes on with the earlier configuration"]);
+    of_socket("status").assert_succeeds();
+    folder.write("agent.toml", valid);
+    of_socket("reload").assert_succeeds();
+    agent.kill().unwrap();
+    agent.wait().unwrap();
 }

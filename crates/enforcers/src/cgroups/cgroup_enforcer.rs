@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,8 +12,10 @@ use rustix::io::Errno;
 
 use crate::cgroups::cgroup_meter::{io_error, missing_file_error};
 use crate::cgroups::descriptor_budget::{Access, GroupFile, vanished};
+use crate::cgroups::enforcer::IDENTITY;
 use crate::cgroups::{
-    Change, DescriptorBudget, Enforcer, Group, GroupId, KernelError, ProtectedCgroups, Resource, SavedState, Targets,
+    Change, DescriptorBudget, Enforcer, Group, GroupId, Hierarchies, KernelError, ProtectedCgroups, Resource,
+    SavedState, Targets,
 };
 
 /// Converts a target into the number that a file takes.
@@ -53,6 +56,8 @@ struct Entry {
 #[derive(Debug)]
 pub struct CgroupEnforcer {
     name: &'static str,
+    /// The hierarchy whose groups others identify.
+    main: Option<Arc<Path>>,
     attributes: Vec<Attribute>,
     resources: Vec<Resource>,
     protected: ProtectedCgroups,
@@ -66,15 +71,17 @@ impl CgroupEnforcer {
     pub(crate) fn new(
         name: &'static str,
         attributes: Vec<Attribute>,
+        hierarchies: &Hierarchies,
         protected: ProtectedCgroups,
         budget: &DescriptorBudget,
     ) -> CgroupEnforcer {
+        let main = hierarchies.main().map(Arc::from);
         let mut resources: Vec<Resource> = attributes.iter().map(|a| a.resource).collect();
         resources.sort_unstable();
         resources.dedup();
         let (entries, text) = (HashMap::new(), String::new());
         let (access, budget) = (Access::Write, budget.clone());
-        CgroupEnforcer { name, attributes, resources, protected, budget, access, entries, text }
+        CgroupEnforcer { name, main, attributes, resources, protected, budget, access, entries, text }
     }
 
     /// Reports from now on what it would write, and writes nothing.
@@ -84,7 +91,48 @@ impl CgroupEnforcer {
         self
     }
 
+    /// Restores the settings of the attributes that are chosen by whether the identity of their group was saved.
+    fn restore_chosen(
+        &mut self,
+        group: &Group,
+        saved: &SavedState,
+        is_chosen: impl Fn(bool) -> bool,
+    ) -> Result<(), KernelError> {
+        self.protected.check(&group.path)?;
+        if self.access == Access::Read {
+            return Ok(());
+        }
+        // The values written last are no longer those in the files.
+        for entry in self.entries.values_mut().filter(|e| *e.group == *group.path) {
+            entry.settings.iter_mut().flatten().for_each(|setting| setting.last = None);
+        }
+        let mut first_error = None;
+        for attribute in &self.attributes {
+            let folder = attribute.root.join(&group.path);
+            let identity = saved.0.get(&format!("{}{IDENTITY}", attribute.name));
+            // A new group of the same path was never changed.
+            let is_other = identity.is_some_and(|identity| group_identity(&folder).as_ref() != Some(identity));
+            if is_other || !is_chosen(identity.is_some()) {
+                continue;
+            }
+            // The weight for all disks comes before those for single disks, because writing it resets them.
+            for name in [Some(attribute.name), attribute.devices].into_iter().flatten() {
+                let Some(text) = saved.0.get(name) else { continue };
+                if let Err(error) = restore_file(&folder.join(name), text) {
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        if let (None, Some(other)) = (&first_error, saved.0.keys().find(|key| !self.writes(key))) {
+            let what = group.path.clone();
+            let expected = "a file that this enforcer writes";
+            first_error = Some(KernelError::Content { what, found: other.clone(), expected });
+        }
+        first_error.map_or(Ok(()), Err)
+    }
+
     fn writes(&self, name: &str) -> bool {
+        let name = name.strip_suffix(IDENTITY).unwrap_or(name);
         self.attributes.iter().any(|a| a.name == name || a.devices == Some(name))
     }
 }
@@ -116,6 +164,11 @@ impl Enforcer for CgroupEnforcer {
             };
             let mut last = common_value(&text);
             saved.insert(attribute.name.to_owned(), text);
+            if self.main.as_ref() != Some(&attribute.root) {
+                let identity =
+                    group_identity(&folder).map(|identity| (format!("{}{IDENTITY}", attribute.name), identity));
+                saved.extend(identity);
+            }
             if let Some(devices) = attribute.devices
                 && let Some(text) = content(&folder.join(devices))?
                 && text.lines().any(|line| !line.starts_with("default"))
@@ -183,32 +236,17 @@ impl Enforcer for CgroupEnforcer {
     }
 
     fn restore(&mut self, group: &Group, saved: &SavedState) -> Result<(), KernelError> {
-        self.protected.check(&group.path)?;
-        if self.access == Access::Read {
-            return Ok(());
-        }
-        // The values written last are no longer those in the files.
-        for entry in self.entries.values_mut().filter(|e| *e.group == *group.path) {
-            entry.settings.iter_mut().flatten().for_each(|setting| setting.last = None);
-        }
-        let mut first_error = None;
-        for attribute in &self.attributes {
-            let folder = attribute.root.join(&group.path);
-            // The weight for all disks comes before those for single disks, because writing it resets them.
-            for name in [Some(attribute.name), attribute.devices].into_iter().flatten() {
-                let Some(text) = saved.0.get(name) else { continue };
-                if let Err(error) = restore_file(&folder.join(name), text) {
-                    first_error.get_or_insert(error);
-                }
-            }
-        }
-        if let (None, Some(other)) = (&first_error, saved.0.keys().find(|key| !self.writes(key))) {
-            let what = group.path.clone();
-            let expected = "a file that this enforcer writes";
-            first_error = Some(KernelError::Content { what, found: other.clone(), expected });
-        }
-        first_error.map_or(Ok(()), Err)
+        self.restore_chosen(group, saved, |_| true)
     }
+
+    fn restore_remains(&mut self, group: &Group, saved: &SavedState) -> Result<(), KernelError> {
+        self.restore_chosen(group, saved, |has_identity| has_identity)
+    }
+}
+
+/// Returns the identity of the group with this folder, as it is saved; `None` if there is none.
+fn group_identity(folder: &Path) -> Option<String> {
+    fs::metadata(folder).ok().map(|found| found.ino().to_string())
 }
 
 /// Returns the text of a file without trailing white space, or `None` if the file does not exist.

@@ -45,6 +45,47 @@ impl CompositeEnforcer {
         self.parts.push(Part { filter, enforcer });
         self
     }
+
+    /// Gives each part the settings that it saved. Returns the first error.
+    fn restore_parts(
+        &mut self,
+        group: &Group,
+        saved: &SavedState,
+        restore: impl Fn(&mut dyn Enforcer, &SavedState) -> Result<(), KernelError>,
+    ) -> Result<(), KernelError> {
+        let mut first_error = None;
+        let mut remaining = saved.0.len();
+        let mut names = Vec::new();
+        for part in &mut self.parts {
+            let name = part.enforcer.name();
+            if names.contains(&name) {
+                continue;
+            }
+            names.push(name);
+            let of_part = saved.0.iter().filter_map(|(key, value)| {
+                let key = key.strip_prefix(name)?.strip_prefix('/')?;
+                Some((key.to_owned(), value.clone()))
+            });
+            let of_part = SavedState(of_part.collect());
+            remaining -= of_part.0.len();
+            if of_part.0.is_empty() {
+                continue;
+            }
+            if let Err(error) = restore(&mut *part.enforcer, &of_part) {
+                first_error.get_or_insert(error);
+            }
+        }
+        if remaining > 0 && first_error.is_none() {
+            let is_known = |key: &String| names.iter().any(|n| key.strip_prefix(n).is_some_and(|k| k.starts_with('/')));
+            let found = saved.0.keys().find(|key| !is_known(key)).cloned().unwrap_or_default();
+            first_error = Some(KernelError::Content {
+                what: group.path.clone(),
+                found,
+                expected: "a setting that an enforcer of this machine saved",
+            });
+        }
+        first_error.map_or(Ok(()), Err)
+    }
 }
 
 impl Enforcer for CompositeEnforcer {
@@ -123,38 +164,11 @@ impl Enforcer for CompositeEnforcer {
     }
 
     fn restore(&mut self, group: &Group, saved: &SavedState) -> Result<(), KernelError> {
-        let mut first_error = None;
-        let mut remaining = saved.0.len();
-        let mut names = Vec::new();
-        for part in &mut self.parts {
-            let name = part.enforcer.name();
-            if names.contains(&name) {
-                continue;
-            }
-            names.push(name);
-            let of_part = saved.0.iter().filter_map(|(key, value)| {
-                let key = key.strip_prefix(name)?.strip_prefix('/')?;
-                Some((key.to_owned(), value.clone()))
-            });
-            let of_part = SavedState(of_part.collect());
-            remaining -= of_part.0.len();
-            if of_part.0.is_empty() {
-                continue;
-            }
-            if let Err(error) = part.enforcer.restore(group, &of_part) {
-                first_error.get_or_insert(error);
-            }
-        }
-        if remaining > 0 && first_error.is_none() {
-            let is_known = |key: &String| names.iter().any(|n| key.strip_prefix(n).is_some_and(|k| k.starts_with('/')));
-            let found = saved.0.keys().find(|key| !is_known(key)).cloned().unwrap_or_default();
-            first_error = Some(KernelError::Content {
-                what: group.path.clone(),
-                found,
-                expected: "a setting that an enforcer of this machine saved",
-            });
-        }
-        first_error.map_or(Ok(()), Err)
+        self.restore_parts(group, saved, |enforcer, of_part| enforcer.restore(group, of_part))
+    }
+
+    fn restore_remains(&mut self, group: &Group, saved: &SavedState) -> Result<(), KernelError> {
+        self.restore_parts(group, saved, |enforcer, of_part| enforcer.restore_remains(group, of_part))
     }
 }
 

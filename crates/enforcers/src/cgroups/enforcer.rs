@@ -9,6 +9,33 @@ use crate::cgroups::{Group, GroupId, KernelError, Resource, Targets};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedState(pub BTreeMap<String, String>);
 
+/// What follows the name of a setting in the name under which the identity of its group is saved, where the setting lies in
+/// another hierarchy than the [main](crate::cgroups::Hierarchies::main) one: there a group of the same path may outlive that
+/// of the main hierarchy, or be replaced alone.
+pub(crate) const IDENTITY: &str = " inode";
+
+impl SavedState {
+    /// Returns these present settings, replaced by those of an earlier process as far as that process saved them of the same
+    /// group: what it did not divide, it did not change.
+    #[must_use]
+    pub fn before(mut self, earlier: SavedState) -> SavedState {
+        let identity = |state: &SavedState, name: &str| state.0.get(&format!("{name}{IDENTITY}")).cloned();
+        let of_other_group = |name: &str| match (identity(&self, name), identity(&earlier, name)) {
+            (Some(now), Some(then)) => now != then,
+            _ => false,
+        };
+        let same = |name: &str| !of_other_group(name.strip_suffix(IDENTITY).unwrap_or(name));
+        let kept: Vec<(String, String)> = earlier
+            .0
+            .iter()
+            .filter(|(name, _)| same(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        self.0.extend(kept);
+        self
+    }
+}
+
 /// One value that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -61,4 +88,13 @@ pub trait Enforcer: Send {
     /// # Errors
     /// Returns the first setting that could not be restored. The others have been.
     fn restore(&mut self, group: &Group, saved: &SavedState) -> Result<(), KernelError>;
+
+    /// Restores what is left of a group that no longer exists in the main hierarchy, in others where the same group still does.
+    /// Does nothing for an enforcer whose settings end with the group.
+    ///
+    /// # Errors
+    /// As [`restore`](Enforcer::restore).
+    fn restore_remains(&mut self, _group: &Group, _saved: &SavedState) -> Result<(), KernelError> {
+        Ok(())
+    }
 }

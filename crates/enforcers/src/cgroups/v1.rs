@@ -32,7 +32,7 @@ impl CgroupEnforcer {
         add(Resource::Memory, "memory", "memory.soft_limit_in_bytes", whole_pages, None);
         let disk: Scale = |weight| bfq_weight(weight).into();
         add(Resource::Disk, "blkio", "blkio.bfq.weight", disk, Some("blkio.bfq.weight_device"));
-        CgroupEnforcer::new("cgroup-v1", attributes, protected, budget)
+        CgroupEnforcer::new("cgroup-v1", attributes, hierarchies, protected, budget)
     }
 }
 

@@ -41,28 +41,57 @@ impl CgroupEnforcer {
         protected: ProtectedCgroups,
         budget: &DescriptorBudget,
     ) -> CgroupEnforcer {
-        let mut attributes = Vec::new();
-        if let Some(root) = &hierarchies.unified {
-            let root: Arc<Path> = Arc::from(root.as_path());
-            let mut add = |resource, name, scale: Scale| {
-                attributes.push(Attribute { resource, root: Arc::clone(&root), name, scale, devices: None });
-            };
-            if cpu {
-                add(Resource::Cpu, "cpu.weight", |weight| cgroup_weight(weight).into());
-            }
-            match memory {
-                Some(Protection::Low) => add(Resource::Memory, "memory.low", whole_pages),
-                Some(Protection::Min) => add(Resource::Memory, "memory.min", whole_pages),
-                None => {}
-            }
-            match disk {
-                Some(DiskWeight::Bfq) => add(Resource::Disk, "io.bfq.weight", |weight| bfq_weight(weight).into()),
-                Some(DiskWeight::Cost) => add(Resource::Disk, "io.weight", |weight| cgroup_weight(weight).into()),
-                None => {}
-            }
-        }
-        CgroupEnforcer::new("cgroup-v2", attributes, protected, budget)
+        let cpu = cpu.then_some(V2File::CPU);
+        let memory = memory.map(|protection| match protection {
+            Protection::Low => V2File::MEMORY_LOW,
+            Protection::Min => V2File::MEMORY_MIN,
+        });
+        let disk = disk.map(|weight| match weight {
+            DiskWeight::Bfq => V2File::IO_BFQ_WEIGHT,
+            DiskWeight::Cost => V2File::IO_WEIGHT,
+        });
+        CgroupEnforcer::of_v2_files([cpu, memory, disk].into_iter().flatten(), hierarchies, protected, budget)
     }
+
+    /// Creates the enforcers that restore what an enforcer of either version wrote on this machine, whatever can be divided
+    /// there now.
+    pub fn all_for_restoring(
+        hierarchies: &Hierarchies,
+        protected: &ProtectedCgroups,
+        budget: &DescriptorBudget,
+    ) -> [CgroupEnforcer; 2] {
+        let files =
+            [V2File::CPU, V2File::MEMORY_LOW, V2File::MEMORY_MIN, V2File::IO_BFQ_WEIGHT, V2File::IO_WEIGHT].into_iter();
+        [
+            CgroupEnforcer::of_v2_files(files, hierarchies, protected.clone(), budget),
+            CgroupEnforcer::v1(hierarchies, &Resource::ALL, protected.clone(), budget),
+        ]
+    }
+
+    fn of_v2_files(
+        files: impl Iterator<Item = V2File>,
+        hierarchies: &Hierarchies,
+        protected: ProtectedCgroups,
+        budget: &DescriptorBudget,
+    ) -> CgroupEnforcer {
+        let root: Option<Arc<Path>> = hierarchies.unified.as_deref().map(Arc::from);
+        let attribute = |V2File(resource, name, scale)| {
+            Some(Attribute { resource, root: Arc::clone(root.as_ref()?), name, scale, devices: None })
+        };
+        CgroupEnforcer::new("cgroup-v2", files.filter_map(attribute).collect(), hierarchies, protected, budget)
+    }
+}
+
+/// A file that divides a resource, with its scale.
+#[derive(Clone, Copy)]
+struct V2File(Resource, &'static str, Scale);
+
+impl V2File {
+    const CPU: V2File = V2File(Resource::Cpu, "cpu.weight", |weight| cgroup_weight(weight).into());
+    const MEMORY_LOW: V2File = V2File(Resource::Memory, "memory.low", whole_pages);
+    const MEMORY_MIN: V2File = V2File(Resource::Memory, "memory.min", whole_pages);
+    const IO_BFQ_WEIGHT: V2File = V2File(Resource::Disk, "io.bfq.weight", |weight| bfq_weight(weight).into());
+    const IO_WEIGHT: V2File = V2File(Resource::Disk, "io.weight", |weight| cgroup_weight(weight).into());
 }
 
 impl CgroupMeter {

@@ -1,5 +1,6 @@
 //! Groups whose paths match a regular expression.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use evenhand_documents::{DocumentError, Table};
@@ -98,6 +99,10 @@ fn match_path(pattern: &Regex, owner: Option<&str>, path: &str) -> Option<Worklo
 }
 
 impl WorkloadSource for Pattern {
+    fn files(&self) -> Vec<&Path> {
+        self.cache.files()
+    }
+
     fn looked_for(&self) -> String {
         let within = if self.within.is_empty() { "the root" } else { &self.within };
         format!("no control group below {within} matches {:?}", self.pattern.as_str())

@@ -116,6 +116,10 @@ impl Slurm {
 }
 
 impl WorkloadSource for Slurm {
+    fn files(&self) -> Vec<&Path> {
+        self.cache.files()
+    }
+
     fn looked_for(&self) -> String {
         "no control group of a job (slurmstepd.scope/job_ID, or slurm/uid_UID/job_ID): none runs here, or Slurm does not use \
          the plugin proctrack/cgroup"

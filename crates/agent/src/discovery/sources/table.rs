@@ -12,7 +12,9 @@ use evenhand_enforcers::cgroups::{Hierarchies, is_group_path, parent};
 use crate::discovery::group_paths::{children, last};
 use crate::discovery::split_fields::{Field, lines};
 use crate::discovery::watched_file::WatchedFile;
-use crate::discovery::workload_cache::{WorkloadCache, WorkloadDetails, bytes, file, whole_bytes};
+use crate::discovery::workload_cache::{WorkloadCache, WorkloadDetails, bytes, watched, whole_bytes};
+
+use crate::trusted_files::read_source;
 
 use crate::discovery::{DiscoveryError, Registration, RunningWorkload, WorkloadSource};
 
@@ -35,13 +37,12 @@ struct GroupTable {
 
 fn build(table: &Table<'_>, hierarchies: &Hierarchies) -> Result<Box<dyn WorkloadSource>, DocumentError> {
     let cache = WorkloadCache::read(table, &["file"])?;
-    let path = file(&table.required("file", "the name of a file with a group and its owner on each line")?)?;
-    let rows = WatchedFile::open(path, read)?;
+    let rows = watched(&table.required("file", "the name of a file with a group and its owner on each line")?, read)?;
     Ok(Box::new(GroupTable { hierarchies: hierarchies.clone(), rows, cache }))
 }
 
 fn read(path: &Path) -> Result<Vec<(String, WorkloadDetails)>, DocumentError> {
-    let text = Source::read(path)?;
+    let text = read_source(path)?;
     let mut rows = match Format::of_path(path) {
         Some(format) => tables(&Document::of(text, Some(format))?),
         None => rows(&text),
@@ -170,6 +171,12 @@ impl WorkloadSource for GroupTable {
             }
         }
         Ok(self.cache.finish_scan())
+    }
+
+    fn files(&self) -> Vec<&Path> {
+        let mut files = self.cache.files();
+        files.push(self.rows.path());
+        files
     }
 
     fn warnings(&self) -> Vec<String> {

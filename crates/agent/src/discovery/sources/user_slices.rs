@@ -1,5 +1,6 @@
 //! Slices that systemd creates for users who are logged in: `user.slice/user-1000.slice`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use evenhand_documents::{DocumentError, Table};
@@ -43,6 +44,10 @@ pub(crate) fn uid_of_slice(name: &str) -> Option<u32> {
 }
 
 impl WorkloadSource for UserSlices {
+    fn files(&self) -> Vec<&Path> {
+        self.cache.files()
+    }
+
     fn looked_for(&self) -> String {
         format!("no slice below user.slice is of a user id from {} on; nobody is logged in", self.minimum_uid)
     }

@@ -1,5 +1,6 @@
 //! `evenhand agent doctor`
 
+use evenhand_agent::left_over;
 use evenhand_enforcers::cgroups::{ProbeReport, SystemRoot};
 
 use super::{kernel_failure, read_configuration};
@@ -13,7 +14,10 @@ use crate::output::table::Table;
 pub(super) fn run(args: &DoctorArgs, console: &Console) -> Result<Outcome, Failure> {
     let configuration =
         args.config.as_deref().map(read_configuration).transpose()?.map(|(configuration, _)| configuration);
-    let findings = evenhand_agent::diagnose(configuration.as_ref(), &SystemRoot::default()).map_err(kernel_failure)?;
+    let mut findings =
+        evenhand_agent::diagnose(configuration.as_ref(), &SystemRoot::default()).map_err(kernel_failure)?;
+    let left = configuration.as_ref().and_then(|configuration| left_over(configuration, &findings.hierarchies));
+    findings.observations.extend(left);
     if console.is_json() {
         console.json(&record(&findings))?;
     } else {

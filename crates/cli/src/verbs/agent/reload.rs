@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use evenhand_agent::request;
+use evenhand_agent::request_within;
 use serde::Deserialize;
 
 use super::query_status::no_answer;
+use super::release::ANSWER_LIMIT;
 use crate::failure::Failure;
 use crate::output::console::Console;
 
@@ -19,7 +20,7 @@ struct Answer {
 }
 
 pub(super) fn run(socket: &Path, console: &Console) -> Result<(), Failure> {
-    let answer = request(socket, "reload").map_err(|error| no_answer(socket, &error))?;
+    let answer = request_within(socket, "reload", ANSWER_LIMIT).map_err(|error| no_answer(socket, &error))?;
     let Answer { reloading, error } = serde_json::from_str(&answer).map_err(|error| {
         Failure::Environment(format!("{}: the answer is not one of this version: {error}", socket.display()))
     })?;

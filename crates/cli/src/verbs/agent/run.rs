@@ -9,7 +9,8 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use evenhand_agent::{
-    Agent, Configuration, ControlSocket, Released, Update, WorkloadStatus, assemble, longest_silence,
+    Agent, Configuration, ConfigurationSources, ControlSocket, Released, Update, WorkloadStatus, assemble,
+    longest_silence,
 };
 use evenhand_enforcers::cgroups::{HostLock, Resource, SystemRoot};
 use evenhand_model::counted;
@@ -17,7 +18,7 @@ use serde::Serialize;
 
 use self::requests::{Request, WaitOutcome, answer, request_answer, wait_for_next_update};
 use super::prometheus_metrics::metrics;
-use super::{assemble_failure, doctor, misspelt_variables, read_configuration};
+use super::{assemble_failure, configuration_of, doctor, misspelt_variables, read_configuration};
 use crate::arguments::AgentRunArgs;
 use crate::failure::Failure;
 use crate::interrupts::{SecondSignal, on_interrupt};
@@ -72,7 +73,7 @@ struct Running {
 }
 
 /// Reads the configuration, as an agent with these options may use it.
-fn read(args: &AgentRunArgs, console: &Console) -> Result<(Configuration, Places), Failure> {
+fn read(args: &AgentRunArgs, console: &Console) -> Result<(Configuration, ConfigurationSources, Places), Failure> {
     let (configuration, sources) = read_configuration(&args.config)?;
     // What the configuration names, an agent with --apply writes with its rights.
     if args.apply {
@@ -86,7 +87,7 @@ fn read(args: &AgentRunArgs, console: &Console) -> Result<(Configuration, Places
         console.note(&format!("Warning: the agent {sentence}"));
     }
     let places = Places { socket: configuration.node.socket.clone(), metrics: configuration.metrics };
-    Ok((configuration, places))
+    Ok((configuration, sources, places))
 }
 
 /// Starts an agent, which has not made an update yet.
@@ -108,7 +109,7 @@ fn announce(running: &Running, args: &AgentRunArgs, console: &Console) {
 }
 
 pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure> {
-    let (configuration, places) = read(args, console)?;
+    let (configuration, mut sources, places) = read(args, console)?;
     // Before the journal is read: a signal that came while the agent starts would end it, with what an earlier run left as it is.
     let (sender, requests) = channel();
     let end = sender.clone();
@@ -156,8 +157,7 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
                     console.failure(&failure);
                     let _ = answer.send(Err(failure.to_string()));
                 }
-                Ok(configuration) => {
-                    let _ = answer.send(Ok(args.config.display().to_string()));
+                Ok((configuration, read_now)) => {
                     manager.reloading();
                     // Groups that are no workloads any more keep nothing, whatever fails from here on.
                     if args.apply && !args.keep {
@@ -166,7 +166,19 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
                     }
                     // The lock, the journal and the address of the exchange are for one agent at a time.
                     drop(running);
-                    running = start(configuration, args, console)?;
+                    let answered = match start(configuration, args, console) {
+                        Ok(started) => {
+                            (running, sources) = (started, read_now);
+                            Ok(args.config.display().to_string())
+                        }
+                        // Valid, and not for this machine as it is: what is in use stays, as with an invalid one.
+                        Err(failure) => {
+                            console.failure(&failure);
+                            running = start(configuration_of(&sources)?.map_err(Failure::document)?, args, console)?;
+                            Err(format!("{failure}; the agent goes on with the earlier configuration"))
+                        }
+                    };
+                    let _ = answer.send(answered);
                     announce(&running, args, console);
                 }
             },
@@ -197,10 +209,14 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
 }
 
 /// Reads the configuration again. What is in use stays if it is invalid, or changes what only a restart can change.
-fn reread(args: &AgentRunArgs, places: &Places, console: &Console) -> Result<Configuration, Failure> {
-    let (configuration, found) = read(args, console)?;
+fn reread(
+    args: &AgentRunArgs,
+    places: &Places,
+    console: &Console,
+) -> Result<(Configuration, ConfigurationSources), Failure> {
+    let (configuration, sources, found) = read(args, console)?;
     if found == *places {
-        return Ok(configuration);
+        return Ok((configuration, sources));
     }
     let key = if found.socket == places.socket { "[metrics] listen" } else { "[node] socket" };
     Err(Failure::Input(format!(
@@ -220,7 +236,7 @@ fn report_released(released: &Released, console: &Console) -> bool {
 }
 
 /// Describes what was restored.
-fn released_sentence(released: &Released) -> String {
+pub(super) fn released_sentence(released: &Released) -> String {
     let groups = counted(released.groups, "group has its", "groups have their");
     let failed: Vec<String> = released.failed.iter().map(|failed| format!(" {failed}.")).collect();
     format!("{groups} old values again.{}", failed.concat())

@@ -72,10 +72,13 @@ fn check_agent(file: &Path, changes: bool) -> Result<(Value, Vec<String>), Failu
     if !file.exists() {
         return Err(Failure::Input(format!("{}: there is no such file; check the path", file.display())));
     }
-    let (configuration, sources) = read_configuration(file)?;
-    let has_all = check_named_files(&configuration).map_err(assemble_failure)?;
+    let (mut configuration, sources) = read_configuration(file)?;
+    let has_all = check_named_files(&mut configuration).map_err(assemble_failure)?;
     // A dry run takes it nevertheless.
-    let distrust = sources.check_trusted().err().map(|error| error.to_string());
+    let trusted = sources.check_trusted().and_then(|()| configuration.check_trusted_files());
+    let distrust = trusted.err().map(|error| error.to_string());
+    // Only on the node itself is it an error.
+    let missing_under = configuration.missing_under.as_ref().map(|error| error.to_string());
     let added: Vec<String> = sources.files().iter().skip(1).map(|file| file.display().to_string()).collect();
     let changed = configuration.changed_defaults(&sources).map_err(Failure::document)?;
     let settings = summary(&configuration);
@@ -87,6 +90,9 @@ fn check_agent(file: &Path, changes: bool) -> Result<(Value, Vec<String>), Failu
             "  the key and certificates are not checked: systemd loads them when the agent's unit starts".to_owned(),
         );
     }
+    let first_line = |text: &String| text.lines().next().unwrap_or_default().to_owned();
+    lines
+        .extend(missing_under.iter().map(|why| format!("  agent run refuses it on this machine: {}", first_line(why))));
     lines.extend(distrust.iter().map(|why| format!("  agent run --apply refuses it: {why}")));
     if changes {
         lines.extend(changed.iter().map(changed_default));
@@ -107,6 +113,7 @@ fn check_agent(file: &Path, changes: bool) -> Result<(Value, Vec<String>), Failu
         sources.misspelt().iter().map(|(name, likely)| json!({ "name": name, "likely": likely })).collect();
     let record = json!({
         "file": file.display().to_string(), "valid": true, "settings": settings, "refused_with_apply": distrust,
+        "refused_here": missing_under.as_ref().map(first_line),
         "drop_ins": added, "variables": sources.variables(), "misspelt_variables": misspelt,
         "changed_defaults": changed,
     });

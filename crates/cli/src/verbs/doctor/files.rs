@@ -33,7 +33,7 @@ pub(super) fn read_configuration(root: &Path, findings: &mut Vec<Finding>) -> Op
             return None;
         }
     };
-    findings.push(match sources.check_trusted() {
+    findings.push(match sources.check_trusted().and_then(|()| configuration.check_trusted_files()) {
         Err(error) => Finding::problem(&name, error.to_string(), "agent run --apply refuses it until then"),
         Ok(()) if sources.files().len() == 1 => Finding::fine(&name, "valid"),
         Ok(()) => Finding::fine(&name, format!("valid, with {} drop-in files", sources.files().len() - 1)),

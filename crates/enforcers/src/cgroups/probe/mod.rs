@@ -59,6 +59,8 @@ pub struct ProbeReport {
     pub disk_weight: Option<DiskWeight>,
     /// The file through which version 2 protects memory.
     pub memory_protection: Option<Protection>,
+    /// The resources that only the right to write is missing for, each with what cannot be written and why.
+    pub not_permitted: Vec<(Resource, String)>,
     /// The bytes that can be protected for all groups below `under` together, where their ancestors limit them.
     pub protected_memory: Option<u64>,
 }

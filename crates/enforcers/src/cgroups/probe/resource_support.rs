@@ -39,15 +39,15 @@ impl Examiner<'_> {
         }
     }
 
-    fn cpu(&self, report: &ProbeReport) -> Result<Supported, Unsupported> {
-        Ok(match self.controller("cpu", "cpu", report)? {
+    fn cpu(&self, report: &mut ProbeReport) -> Result<Supported, Unsupported> {
+        Ok(match self.controller(Resource::Cpu, ("cpu", "cpu"), report)? {
             Version::One(root) => ("cgroup-v1 cpu.shares".into(), self.mounted("cpu", &root)),
             Version::Two(root) => ("cgroup-v2 cpu.weight".into(), self.mounted("cpu", &root)),
         })
     }
 
     fn memory(&self, report: &mut ProbeReport) -> Result<Supported, Unsupported> {
-        let root = match self.controller("memory", "memory", report)? {
+        let root = match self.controller(Resource::Memory, ("memory", "memory"), report)? {
             Version::One(root) => {
                 return Ok(("cgroup-v1 memory.soft_limit_in_bytes".into(), self.mounted("memory", &root)));
             }
@@ -82,7 +82,7 @@ impl Examiner<'_> {
     }
 
     fn disk(&self, report: &mut ProbeReport) -> Result<Supported, Unsupported> {
-        let version = self.controller("io", "blkio", report)?;
+        let version = self.controller(Resource::Disk, ("io", "blkio"), report)?;
         let (disks, file) = match version {
             Version::One(_) => (&report.disks, "cgroup-v1 blkio.bfq.weight"),
             Version::Two(_) => (&report.disks, "cgroup-v2 io.bfq.weight"),
@@ -117,8 +117,13 @@ impl Examiner<'_> {
         Err((reason, Some(advice)))
     }
 
-    /// Returns the version that has a controller for the groups below `under`, and its root.
-    fn controller(&self, name: &str, legacy: &str, report: &ProbeReport) -> Result<Version, Unsupported> {
+    /// Returns the version that has a controller, by its names in version 2 and 1, for the groups below `under`, and its root.
+    fn controller(
+        &self,
+        resource: Resource,
+        (name, legacy): (&str, &str),
+        report: &mut ProbeReport,
+    ) -> Result<Version, Unsupported> {
         let hierarchies = &report.hierarchies;
         let version = match (hierarchies.legacy.get(legacy), &hierarchies.unified) {
             (Some(root), _) => Version::One(root.clone()),
@@ -139,7 +144,9 @@ impl Examiner<'_> {
             Ok(()) => Ok(version),
             Err(error) => {
                 let error = std::io::Error::from(error);
-                Err((format!("{} cannot be written: {error}", self.system.name(&folder)), None))
+                let reason = format!("{} cannot be written: {error}", self.system.name(&folder));
+                report.not_permitted.push((resource, reason.clone()));
+                Err((reason, None))
             }
         }
     }

@@ -11,6 +11,7 @@
 mod engine;
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use evenhand_documents::{DocumentError, Table};
@@ -221,6 +222,10 @@ impl EngineQueries {
 }
 
 impl WorkloadSource for Containers {
+    fn files(&self) -> Vec<&Path> {
+        self.cache.files()
+    }
+
     fn looked_for(&self) -> String {
         let [docker, podman] = &self.engines;
         format!(

@@ -156,6 +156,10 @@ impl Libvirt {
 }
 
 impl WorkloadSource for Libvirt {
+    fn files(&self) -> Vec<&Path> {
+        self.cache.files()
+    }
+
     fn looked_for(&self) -> String {
         let folders: Vec<String> = self
             .drivers

@@ -24,7 +24,7 @@ pub(super) enum Request {
 
 /// Time for which a client waits for an answer while an update is running.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
-/// As [`ANSWER_TIMEOUT`], for a release: the end of the update that is running, and the restoration.
+/// As [`ANSWER_TIMEOUT`], for a release or a reload: the end of the update that is running, and the restoration.
 const RELEASE_TIMEOUT: Duration = EXIT_LIMIT.saturating_add(Duration::from_secs(2));
 
 /// Reason why the wait between two updates ended.
@@ -76,7 +76,7 @@ pub(super) fn answer(requests: &Sender<Request>, word: &str) -> String {
             Some(released) => serde_json::json!({ "failed": released_sentence(&released) }).to_string(),
             None => late(),
         },
-        "reload" => match request_answer(requests, Request::Reload) {
+        "reload" => match answer_within(RELEASE_TIMEOUT, requests, Request::Reload) {
             Some(Ok(file)) => serde_json::json!({ "reloading": file }).to_string(),
             Some(Err(error)) => serde_json::json!({ "error": error }).to_string(),
             None => late(),
