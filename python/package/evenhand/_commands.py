@@ -78,14 +78,14 @@ def run_json(arguments: Sequence[str | os.PathLike[str]]) -> tuple[int, Any]:
 
 
 def option_arguments(options: Mapping[str, Option]) -> list[str]:
-    """Writes options as the program reads them.
+    """Writes options as the program reads them. A name of Python may have an underscore at its end: `from_`.
 
     >>> option_arguments({"half_life": "8d", "policy": ["fifo", "drf"], "no_tasks": True, "until": None})
     ['--half-life=8d', '--policy=fifo,drf', '--no-tasks']
     """
     arguments = []
     for name, value in options.items():
-        option = "--" + name.replace("_", "-")
+        option = "--" + name.rstrip("_").replace("_", "-")
         if value is None or value is False:
             continue
         if value is True:
@@ -106,6 +106,8 @@ def progress_bar(progress: bool | MakeBar) -> MakeBar | None:
     if progress is not True:
         return progress
     try:
+        elif isinstance(value, Mapping):
+            raise InputError(f"{name}: found a dict, expected a path or another value of {option}")
         from tqdm.auto import tqdm
     except ImportError as error:
         raise InputError("progress=True draws a bar by tqdm, which is not installed: pip install tqdm") from error
