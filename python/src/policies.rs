@@ -60,11 +60,13 @@ impl Factory {
     }
 }
 
-/// Registers a policy: `make` is called without arguments for every run and returns the object that decides.
+/// Registers a policy: `make` is called without arguments for every run and returns the object that decides, which takes
+/// about `relative_cost` times as long for a decision as a policy of the program.
 pub(crate) fn registration(
     name: String,
     summary: &str,
     make: Py<PyAny>,
+    relative_cost: u32,
     failures: Failures,
     turns: Arc<Turns>,
 ) -> (Registration, Factory) {
@@ -85,7 +87,7 @@ pub(crate) fn registration(
             }
         }
     };
-    (Registration::shared(&name, summary, build), factory)
+    (Registration::shared(&name, summary, build).costing(relative_cost), factory)
 }
 
 /// Which method decides.

@@ -80,6 +80,15 @@ def test_drawn_ties_are_those_of_the_built_in(workload: eh.Workload) -> None:
     assert study.runs["noise_users_mean_wait_s_low"][0] < study.runs["noise_users_mean_wait_s_high"][0]
 
 
+def test_repeats_by_default_take_into_account_that_python_is_slow() -> None:
+    workload = eh.generate(tasks=20_000, users=20, days=20, seed=3)
+    fast = eh.study(workload, policies=["drf", "fifo"], capacity=0.5, tasks=False)
+    assert fast.summary["repeats"]["asked"] == 10
+    slow = eh.study(workload, policies=["drf", PyDrf], capacity=0.5, tasks=False)
+    assert "repeats" not in slow.summary
+    assert eh.study(workload, policies=["drf", PyDrf], capacity=0.5, tasks=False, repeat=2).summary["repeats"]["asked"] == 2
+
+
 def test_every_run_has_an_object_of_its_own(workload: eh.Workload) -> None:
     class Counts:
         def __init__(self) -> None:

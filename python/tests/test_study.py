@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 from conftest import evenhand, without_times
+from evenhand.__main__ import program
 
 import evenhand as eh
 
@@ -107,10 +109,52 @@ def test_repeats_have_intervals_in_tables(workload: eh.Workload) -> None:
     assert study.compare("fifo", against="drf").noise is None
 
 
+def test_records_have_no_temporary_paths() -> None:
+    def summary() -> dict[str, Any]:
+        workload = eh.generate(tasks=300, users=3, days=1, seed=2)
+        weights = {user: 1 + i for i, user in enumerate(workload.users)}
+        pools: list[Any] = [{"cpu": 0.2, "mem": 0.3}, 0.5, {"cpu": 1, "mem": "1"}]
+        study = eh.study(workload, policies=["fifo", "drf"], capacity=pools, weights=weights)
+        page = (study.folder / "index.html").read_text()
+        assert "tmp" not in study.summary["method"]["command"] and "/evenhand-" not in page
+        for run in study.summary["runs"]:
+            del run["elapsed_s"]
+        return study.summary
+
+    first = summary()
+    assert first == summary()
+    assert first["workload"]["source"] == "generated like google2011: 300 tasks of 3 users over 1 days, seed 2"
+    users = eh.generate(tasks=300, users=3, days=1, seed=2).users
+    parameters = dict(map(tuple, first["method"]["parameters"]))
+    assert parameters["weights"] == ", ".join(f"{user} = {i}" for i, user in enumerate(users, 1))
+    assert parameters["capacities"] == "cpu=0.2,mem=0.3, 0.5, cpu=1,mem=1"
+    assert first["method"]["command"] == (
+        "evenhand workload generate --like=google2011 --tasks=300 --users=3 --days=1 --seed=2 --output=workload.parquet"
+        " && evenhand study --list-all-users workload.parquet --capacity=cpu=0.2,mem=0.3,0.5,cpu=1,mem=1 --policy=fifo,drf"
+        " --weights=weights.toml --out=evenhand-study"
+    )
+    jobs = eh.Table.from_columns([("submit", [0]), ("duration", [5]), ("user", ["ann"]), ("cpu", [1])])
+    assert eh.study(jobs, policies="drf", capacity={"cpu": 1}).summary["workload"]["source"] == "a table in Python"
+
+
+def test_the_recorded_command_repeats_the_study(tmp_path: Path) -> None:
+    workload = eh.generate(tasks=300, users=3, days=1, seed=2)
+    ours = eh.study(workload, policies=["fifo", "drf"], capacity=[{"cpu": 0.2, "mem": 0.3}, 0.5])
+    command = ours.summary["method"]["command"].replace("evenhand ", f"{shlex.quote(str(program()))} ")
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True, capture_output=True)
+    theirs = json.loads((tmp_path / "evenhand-study" / "summary.json").read_text())
+    assert [run["mean_wait_s"] for run in theirs["runs"]] == ours.runs["mean_wait_s"]
+
+
 def test_tasks_as_csv_are_named(workload: eh.Workload) -> None:
     study = eh.study(workload, policies="fifo", capacity=0.5, tasks_csv=True)
     with pytest.raises(eh.InputError, match=r"has its tasks in .*tasks-fifo-0.5.csv, which is not read here"):
         study.tasks  # noqa: B018
+
+
+def test_dicts_of_options_that_take_files_are_refused(workload: eh.Workload) -> None:
+    with pytest.raises(eh.InputError, match="accounts: found a dict, expected a path"):
+        eh.study(workload, policies="fifo", capacity=0.5, accounts={"ann": 1})  # type: ignore[arg-type]
 
 
 def test_capacities_are_multiples_amounts_and_files(workload: eh.Workload, tmp_path: Path) -> None:

@@ -92,7 +92,8 @@ class Episode:
 def run(
     arguments: Sequence[str],
     progress: Callable[[int, int], None] | None = None,
-    policies: Sequence[tuple[str, str, Callable[[], object]]] = ...,
+    policies: Sequence[tuple[str, str, Callable[[], object], int]] = ...,
+    files: Sequence[tuple[str, str, str, str | None]] = ...,
 ) -> tuple[int, bytes, list[str], str | None]: ...
 def step_all(
     episodes: Sequence[Episode], users: Sequence[int | None]

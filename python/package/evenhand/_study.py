@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._capacity import Capacity, capacity_argument
-from ._commands import MakeBar, Option, option_arguments, progress_bar, run
+from ._commands import MakeBar, Option, OwnFile, option_arguments, progress_bar, run
 from ._errors import EnvironmentFailure, InputError
 from ._files import KeptFolder, toml_file
 from ._native import Table
@@ -230,6 +230,8 @@ def study(
     weights: of users by name, or a file.
     out: folder of the results; without one they are removed with the study.
     tasks: whether to keep the start of every task.
+    repeat: how often the runs are simulated, with other ties each time, for intervals. By default 10 times where that takes
+    seconds, and otherwise once; a policy in Python counts for 100 of the program's.
     progress: True for a bar by tqdm, or tqdm itself.
     options: any other option of `evenhand study`, with underscores: half_life="8d", placement="best-fit".
 
@@ -247,32 +249,38 @@ def study(
     if workload is not None:
         workload = workload if isinstance(workload, Workload) else read(workload)
         arguments += workload.arguments
+    files = [] if workload is None else workload.own_files
     kept = None
     if out is None:
         kept = KeptFolder()
         out = kept.name
+        # As the program calls it by default.
+        files.append(OwnFile(out, "evenhand-study", "the folder of the study"))
     with tempfile.TemporaryDirectory(prefix="evenhand-") as inputs:
         if capacity is not None:
             several = capacity if isinstance(capacity, Sequence) and not isinstance(capacity, str) else [capacity]
-            each = [capacity_argument(c, inputs, i if len(several) > 1 else 0) for i, c in enumerate(several, 1)]
+            each = [capacity_argument(c, inputs, i if len(several) > 1 else 0, files) for i, c in enumerate(several, 1)]
             arguments.append(f"--capacity={','.join(each)}")
         if isinstance(weights, Mapping):
-            weights = toml_file(Path(inputs, "weights.toml"), "weights", weights)
+            path = toml_file(Path(inputs, "weights.toml"), "weights", weights)
+            files.append(OwnFile(path, "weights.toml", ", ".join(f"{user} = {weight}" for user, weight in weights.items())))
+            weights = path
         names, registered = register(policies)
         forget_runs(Path(out), registered)
         named: dict[str, Option] = {"policy": names, "weights": weights, "no_tasks": not tasks, "out": out}
         named["scheduler"] = scheduler
-        finished = run([*arguments, *option_arguments(named), *option_arguments(options)], progress_bar(progress), registered)
+        words = [*arguments, *option_arguments(named), *option_arguments(options)]
+        finished = run(words, progress_bar(progress), registered, files)
     text = finished.output.split("\nReport: ")[0].strip()
     return Study(Path(out), text, finished.notes, kept)
 
 
 #: What names a run.
 _NAMED = ("id", "policy", "capacity_name")
+#: What users have in studies with repeats, in the columns of users.csv.
+_INTERVALS = ("wait_low_s", "wait_high_s", "difference_low_s", "difference_high_s")
 
 
 def _run_columns(run: Mapping[str, Any]) -> dict[str, object]:
     """What names a run, in the columns of users.csv."""
     return {"run": run["id"], "policy": run["policy"], "capacity": run["capacity_name"]}
-#: What users have in studies with repeats, in the columns of users.csv.
-_INTERVALS = ("wait_low_s", "wait_high_s", "difference_low_s", "difference_high_s")

@@ -135,7 +135,7 @@ def tune(
             raise InputError('capacity: found none, expected one, such as 0.5 or {"cpu": 100}')
         if isinstance(capacity, Sequence) and not isinstance(capacity, str):
             raise InputError(f"capacity: found {len(capacity)}, expected one")
-        grid["capacity"] = [_number(capacity_argument(capacity, folder, 0))]
+        grid["capacity"] = [_number(capacity_argument(capacity, folder, 0, []))]
         grid.update({name: [value] for name, value in fixed.items()})
         path = Path(folder, "grid.toml")
         path.write_text("".join(f"{name} = {toml(values)}\n" for name, values in grid.items()), encoding="utf-8")
