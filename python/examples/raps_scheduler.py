@@ -2,7 +2,7 @@
 
 Copy this file to `raps/schedulers/evenhand_policy.py` and run RAPS with the scheduler `evenhand_policy`. RAPS' own
 policy has to be another than `replay`; whose job starts next is up to EVENHAND_POLICY (default `sdrf`), and
-EVENHAND_HALF_LIFE says in seconds how long it remembers (default 8 days). Backfill `easy` starts later jobs that do not
+EVENHAND_HALF_LIFE is the half-life of past use in seconds (default 8 days). Backfill `easy` starts later jobs that do not
 delay the one that waits for nodes; without backfill nothing passes it.
 
 The users are the jobs' accounts, and shares are of nodes. Written against the interface of the schedulers of RAPS (its
@@ -38,8 +38,8 @@ class Scheduler:
         half_life = float(os.environ.get("EVENHAND_HALF_LIFE", 8 * 86_400))
         nodes = int(config["TOTAL_NODES"])
         self.order = eh.LivePolicy(name, capacity={"nodes": nodes}, users=accounts, half_life=half_life)
-        #: Jobs that run, by id, with their start and their nodes.
-        self._running: dict[Any, tuple[str, float, int]] = {}
+        #: Jobs that run, by id, with their start, their nodes and their time limits.
+        self._running: dict[Any, tuple[str, float, int, float]] = {}
 
     def sort_jobs(self, queue: list[Any], accounts: Any = None) -> list[Any]:
         """The order in which one account's jobs start."""
@@ -83,24 +83,24 @@ class Scheduler:
             self.order.waits(account, None)
             return
         place, job = waiting[account][0]
-        limit = max(0.0, float(job.time_limit or 0))
-        demand = {"nodes": job.nodes_required}
-        self.order.waits(account, demand, submitted=max(0.0, job.submit_time), position=place, requested=limit)
+        submitted, demand = max(0.0, job.submit_time), {"nodes": job.nodes_required}
+        self.order.waits(account, demand, submitted=submitted, position=place, requested=limit_of(job))
 
     def _notice(self, running: list[Any], now: float) -> None:
         """Notifies of jobs that ended since the last call, and of those that RAPS placed itself."""
         present = {job.id for job in running}
         for ended in [job for job in self._running if job not in present]:
-            account, started, nodes = self._running.pop(ended)
-            self.order.finished(account, {"nodes": nodes}, now=now, started=started)
+            account, started, nodes, limit = self._running.pop(ended)
+            self.order.finished(account, {"nodes": nodes}, now=now, started=started, requested=limit)
         for job in running:
             if job.id not in self._running:
                 self._count(job, now)
 
     def _count(self, job: Any, now: float) -> None:
-        account, nodes = account_of(job), job.nodes_required
-        self._running[job.id] = (account, now, nodes)
-        self.order.started(account, {"nodes": nodes}, now=now)
+        # Some policies charge a running job by its time limit. RAPS placed some itself, which never waited here.
+        account, nodes, limit = account_of(job), job.nodes_required, limit_of(job)
+        self._running[job.id] = (account, now, nodes, limit)
+        self.order.started(account, {"nodes": nodes}, now=now, requested=limit)
 
     def _start(self, job: Any, queue: list[Any], running: list[Any], now: float) -> None:
         job.scheduled_nodes = []
@@ -131,6 +131,11 @@ class Scheduler:
     def _may_pass(job: Any, now: float, reserved: tuple[float, int]) -> bool:
         """Whether the job ends before the reservation begins, or uses only nodes that it leaves over."""
         return now + job.time_limit <= reserved[0] or job.nodes_required <= reserved[1]
+
+
+def limit_of(job: Any) -> float:
+    """The job's time limit in seconds, 0 if it has none."""
+    return max(0.0, float(job.time_limit or 0))
 
 
 def sorted_by_end(running: list[Any]) -> list[Any]:

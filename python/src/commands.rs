@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use evenhand::{Captured, Host};
+use evenhand::{Captured, Host, HostFile};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -14,6 +14,10 @@ use crate::policies::{Factory, Failures, Turns, registration};
 
 /// How often Python's signals are looked at and progress is reported.
 const TICK: Duration = Duration::from_millis(50);
+
+/// A file that the caller removes: its path, its name in the recorded command line, what it holds, and the command line
+/// that makes it.
+type OwnFile = (String, String, String, Option<String>);
 
 /// Exit status, standard output, notes, and the sentence of a failure.
 type Finished = (u8, Py<PyBytes>, Vec<String>, Option<String>);
@@ -24,19 +28,26 @@ type Finished = (u8, Py<PyBytes>, Vec<String>, Option<String>);
 /// KeyboardInterrupt; a second one does not wait for the command. `progress` is called with the number of simulated tasks and
 /// of all tasks.
 ///
-/// `policies` are added to those of the program: name, summary, and a class, of which every run gets an object. Its first
-/// exception stops the command and is raised as PolicyError.
+/// `policies` are added to those of the program: name, summary, a class, of which every run gets an object, and about how
+/// many times as long as a policy of the program it takes for a decision. Its first exception stops the command and is
+/// raised as PolicyError.
+///
+/// `files` are those that the caller removes; records state what they hold.
 ///
 /// Returns the exit status, standard output, the notes, and the sentence of a failure.
 #[pyfunction]
-#[pyo3(signature = (arguments, progress=None, policies=Vec::new()))]
+#[pyo3(signature = (arguments, progress=None, policies=Vec::new(), files=Vec::new()))]
 pub(crate) fn run(
     py: Python<'_>,
     arguments: Vec<OsString>,
     progress: Option<Py<PyAny>>,
-    policies: Vec<(String, String, Py<PyAny>)>,
+    policies: Vec<(String, String, Py<PyAny>, u32)>,
+    files: Vec<OwnFile>,
 ) -> PyResult<Finished> {
     let host = Host::default();
+    for (path, argument, contents, made_by) in files {
+        host.add_file(HostFile { path, argument, contents, made_by });
+    }
     let failures = Failures::new(&host);
     let turns = Arc::<Turns>::default();
     let mut command_line = evenhand::cli();
@@ -46,8 +57,8 @@ pub(crate) fn run(
         // most decisions. One that is attached outside of it all has a state already.
         host.around_threads(|run| Python::attach(|py| py.detach(run)));
     }
-    for (name, summary, make) in policies {
-        let (registration, factory) = registration(name, &summary, make, failures.clone(), turns.clone());
+    for (name, summary, make, cost) in policies {
+        let (registration, factory) = registration(name, &summary, make, cost, failures.clone(), turns.clone());
         command_line = command_line.policy(registration);
         factories.push(factory);
     }

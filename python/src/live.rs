@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evenhand_model::{Amount, Capacity, Quantity, Resource, Span, Time, UserId, Weights};
+use evenhand_policies::equivalents::Equivalents;
 use evenhand_policies::{Decay, Job, Policy, PolicyContext, Registry};
 use pyo3::prelude::*;
 
@@ -11,7 +12,7 @@ use crate::errors::input_error;
 /// A policy of the program outside of its own simulations.
 ///
 /// name: of the policy. capacity: whole amounts by resource. weights: of the users, numbered from 0, as texts.
-/// half_life_s: of the policies that forget.
+/// delta, half_life: of the policies that forget, as texts of which at most one is given.
 #[pyclass(frozen, module = "evenhand")]
 pub(crate) struct PolicyHandle(Mutex<Live>);
 
@@ -19,8 +20,18 @@ struct Live {
     policy: Box<dyn Policy>,
     width: usize,
     now: Time,
-    /// What each user holds of each resource: a task ends only if it began.
-    held: Vec<Vec<u64>>,
+    /// What each user's first waiting task requested; of the last one while the user does not wait.
+    requested: Vec<Span>,
+    /// Each user's running tasks: a task ends only if it began.
+    running: Vec<Vec<RunningTask>>,
+}
+
+/// A task that runs, as its start was notified: its end has to be of the same task, because some policies charge what it
+/// requested until then.
+struct RunningTask {
+    demand: Vec<u64>,
+    started: Time,
+    requested: Span,
 }
 
 impl PolicyHandle {
@@ -40,8 +51,30 @@ impl Live {
     }
 
     fn user(&self, user: u32) -> Result<(), String> {
-        let users = self.held.len();
+        let users = self.running.len();
         (user as usize).lt(&users).then_some(()).ok_or_else(|| format!("found user {user}, expected one of {users}"))
+    }
+
+    /// Returns what a user holds of each resource.
+    fn held(&self, user: u32) -> Vec<u64> {
+        let tasks = &self.running[user as usize];
+        (0..self.width).map(|r| tasks.iter().map(|task| task.demand[r]).sum()).collect()
+    }
+
+    /// Finds a running task of a user: the one of this start, and the first one of several.
+    fn find(&self, user: u32, demand: &[u64], started: Time, requested: Option<Span>) -> Result<usize, String> {
+        let tasks = &self.running[user as usize];
+        let is_meant =
+            |task: &RunningTask| task.demand == demand && requested.is_none_or(|asked| asked == task.requested);
+        let of_start = tasks.iter().position(|task| is_meant(task) && task.started == started);
+        of_start.or_else(|| tasks.iter().position(is_meant)).ok_or_else(|| {
+            let held = self.held(user);
+            let asked = requested.map_or(String::new(), |asked| format!(" that requested {} s", asked.secs_f64()));
+            format!(
+                "found an end of {demand:?}{asked}, expected that of a task that runs: at most what is held, {held:?}, and the \
+                 demand and the requested time of one start"
+            )
+        })
     }
 
     fn advance(&mut self, now: f64) -> Result<Time, String> {
@@ -64,6 +97,10 @@ fn time(what: &str, seconds: f64) -> Result<Time, String> {
     Ok(Time::from_nanos(nanos.round() as u64))
 }
 
+fn span(what: &str, seconds: f64) -> Result<Span, String> {
+    Ok(Span::from_nanos(time(what, seconds)?.nanos()))
+}
+
 #[pymethods]
 impl PolicyHandle {
     #[new]
@@ -72,9 +109,12 @@ impl PolicyHandle {
         name: &str,
         capacity: Vec<(String, u64)>,
         weights: Vec<String>,
-        half_life_s: Option<f64>,
+        delta: Option<String>,
+        half_life: Option<String>,
     ) -> PyResult<PolicyHandle> {
-        live(name, &capacity, &weights, half_life_s)
+        let decay = decay(delta.as_deref(), half_life.as_deref());
+        decay
+            .and_then(|decay| live(name, &capacity, &weights, decay))
             .map(|live| PolicyHandle(Mutex::new(live)))
             .map_err(|error| input_error(py, error))
     }
@@ -98,7 +138,8 @@ impl PolicyHandle {
                 return Ok(());
             };
             let demand = live.task(user, &demand)?;
-            let requested = Span::from_nanos(time("the requested time", requested_s)?.nanos());
+            let requested = span("the requested time", requested_s)?;
+            live.requested[user as usize] = requested;
             let job = Job { requested, ..Job::new(UserId(user), &demand) };
             live.policy.set_first_pending(UserId(user), Some(&job.at(time("the submission", submitted_s)?, position)));
             Ok(())
@@ -106,35 +147,55 @@ impl PolicyHandle {
         run(py, set)
     }
 
-    /// Notifies of the start of a task.
-    fn started(&self, py: Python<'_>, now_s: f64, user: u32, demand: Vec<u64>) -> PyResult<()> {
+    /// Notifies of the start of a task; without `requested_s` it requested what the user's first waiting task did.
+    #[pyo3(signature = (now_s, user, demand, requested_s))]
+    fn started(
+        &self,
+        py: Python<'_>,
+        now_s: f64,
+        user: u32,
+        demand: Vec<u64>,
+        requested_s: Option<f64>,
+    ) -> PyResult<()> {
         let mut live = self.live();
         let start = || -> Result<(), String> {
             let amounts = live.task(user, &demand)?;
-            let held = &live.held[user as usize];
-            let sums = held.iter().zip(&demand).map(|(held, d)| held.checked_add(*d)).collect::<Option<Vec<u64>>>();
-            let sums = sums.ok_or_else(|| format!("found {demand:?}, with which user {user} holds too much"))?;
+            let held = live.held(user);
+            if held.iter().zip(&demand).any(|(held, d)| held.checked_add(*d).is_none()) {
+                return Err(format!("found {demand:?}, with which user {user} holds too much"));
+            }
+            let requested = match requested_s {
+                Some(seconds) => span("the requested time", seconds)?,
+                None => live.requested[user as usize],
+            };
             let now = live.advance(now_s)?;
-            live.held[user as usize] = sums;
-            live.policy.started(now, &Job { started: now, ..Job::new(UserId(user), &amounts) });
+            live.running[user as usize].push(RunningTask { demand, started: now, requested });
+            live.policy.started(now, &Job { started: now, requested, ..Job::new(UserId(user), &amounts) });
             Ok(())
         };
         run(py, start)
     }
 
-    /// Notifies of the end of a task that started at `started_s`.
-    fn finished(&self, py: Python<'_>, now_s: f64, user: u32, demand: Vec<u64>, started_s: f64) -> PyResult<()> {
+    /// Notifies of the end of a task that started at `started_s`; `requested_s` tells apart tasks that started together.
+    #[pyo3(signature = (now_s, user, demand, started_s, requested_s))]
+    fn finished(
+        &self,
+        py: Python<'_>,
+        now_s: f64,
+        user: u32,
+        demand: Vec<u64>,
+        started_s: f64,
+        requested_s: Option<f64>,
+    ) -> PyResult<()> {
         let mut live = self.live();
         let finish = || -> Result<(), String> {
             let amounts = live.task(user, &demand)?;
             let started = time("the start", started_s)?;
-            let held = &live.held[user as usize];
-            let rest = held.iter().zip(&demand).map(|(held, d)| held.checked_sub(*d)).collect::<Option<Vec<u64>>>();
-            let rest =
-                rest.ok_or_else(|| format!("found an end of {demand:?}, expected at most what is held, {held:?}"))?;
+            let requested = requested_s.map(|seconds| span("the requested time", seconds)).transpose()?;
+            let at = live.find(user, &demand, started, requested)?;
             let now = live.advance(now_s)?;
-            live.held[user as usize] = rest;
-            live.policy.finished(now, &Job { started, ..Job::new(UserId(user), &amounts) });
+            let RunningTask { requested, .. } = live.running[user as usize].remove(at);
+            live.policy.finished(now, &Job { started, requested, ..Job::new(UserId(user), &amounts) });
             Ok(())
         };
         run(py, finish)
@@ -164,7 +225,23 @@ fn run<T>(py: Python<'_>, work: impl FnOnce() -> Result<T, String>) -> PyResult<
     work().map_err(|error| input_error(py, error))
 }
 
-fn live(name: &str, capacity: &[(String, u64)], weights: &[String], half_life_s: Option<f64>) -> Result<Live, String> {
+/// Returns the decay as a study takes it: at most one is given, and by default it is the study's.
+fn decay(delta: Option<&str>, half_life: Option<&str>) -> Result<Decay, String> {
+    match (delta, half_life) {
+        (Some(_), Some(_)) => Err("found delta and half_life, expected one of them".into()),
+        (_, Some(text)) => {
+            let span = Span::parse(text).map_err(|error| format!("half_life {text}: {error}"))?;
+            Decay::from_half_life(span).map_err(|error| format!("half_life {text}: {error}"))
+        }
+        (delta, None) => {
+            let text = delta.unwrap_or(Decay::DEFAULT_DELTA);
+            let delta = Quantity::parse(text).map_err(|error| format!("delta: {error}"))?;
+            Decay::from_delta(&delta).map_err(|error| format!("delta: {error}"))
+        }
+    }
+}
+
+fn live(name: &str, capacity: &[(String, u64)], weights: &[String], decay: Decay) -> Result<Live, String> {
     if capacity.is_empty() || weights.is_empty() {
         return Err("found no resource or no user, expected at least one of each".into());
     }
@@ -174,15 +251,12 @@ fn live(name: &str, capacity: &[(String, u64)], weights: &[String], half_life_s:
     let weights = weights.iter().map(|text| Quantity::parse(text)).collect::<Result<Vec<_>, _>>();
     let weights = weights.map_err(|error| format!("weights: {error}"))?;
     let weights = Weights::new(weights).map_err(|error| format!("weights: {error}"))?;
-    let decay = match half_life_s {
-        None => None,
-        Some(seconds) => {
-            let half_life = Span::from_nanos(time("the half-life", seconds)?.nanos());
-            Some(Decay::from_half_life(half_life).map_err(|error| format!("half_life: {error}"))?)
-        }
-    };
-    let context = PolicyContext::new(&capacity, &weights).resources(&resources).decay(decay);
+    // As in a study on a pool: which resource is processors, wherever it stands.
+    let equivalents = Equivalents::of_pool(&resources, &capacity).ok();
+    let context = PolicyContext::new(&capacity, &weights).resources(&resources).decay(Some(decay));
+    let context = context.equivalents(equivalents.as_ref());
     let policy = Registry::built_in().build(name, &context).map_err(|error| error.to_string())?;
-    let held = vec![vec![0; resources.len()]; weights.len()];
-    Ok(Live { policy, width: resources.len(), now: Time::ZERO, held })
+    let users = weights.len();
+    let (requested, running) = (vec![Span::ZERO; users], (0..users).map(|_| Vec::new()).collect());
+    Ok(Live { policy, width: resources.len(), now: Time::ZERO, requested, running })
 }

@@ -60,11 +60,13 @@ impl Factory {
     }
 }
 
-/// Registers a policy: `make` is called without arguments for every run and returns the object that decides.
+/// Registers a policy: `make` is called without arguments for every run and returns the object that decides, which takes
+/// about `relative_cost` times as long for a decision as a policy of the program.
 pub(crate) fn registration(
     name: String,
     summary: &str,
     make: Py<PyAny>,
+    relative_cost: u32,
     failures: Failures,
     turns: Arc<Turns>,
 ) -> (Registration, Factory) {
@@ -85,7 +87,7 @@ pub(crate) fn registration(
             }
         }
     };
-    (Registration::shared(&name, summary, build), factory)
+    (Registration::shared(&name, summary, build).costing(relative_cost), factory)
 }
 
 /// Which method decides.
@@ -245,7 +247,7 @@ impl HostPolicy {
         let lowest = self.answer.iter().copied().fold(f64::INFINITY, f64::min);
         let rows = state.rows().users.iter().zip(&self.answer);
         let tied = rows.filter(|(_, key)| is_tie(**key, lowest)).map(|(user, _)| UserId(*user as u32));
-        tied.min_by_key(|user| (state.place(*user), *user))
+        tied.min_by(|a, b| state.compare_ties(*a, *b))
     }
 
     fn update_keys(&mut self) {
@@ -316,10 +318,10 @@ fn is_tie(x: f64, y: f64) -> bool {
     x == y || (x - y).abs() <= NEAR * x.abs().max(y.abs())
 }
 
-/// Returns whether a user goes before another one: by key, then by place in the log.
+/// Returns whether a user goes before another one: by key, then by the tie rule.
 fn is_before(keys: &[f64], state: &State, a: UserId, b: UserId) -> bool {
     let (x, y) = (keys[a.index()], keys[b.index()]);
-    if is_tie(x, y) { (state.place(a), a) < (state.place(b), b) } else { x < y }
+    if is_tie(x, y) { state.compare_ties(a, b).is_lt() } else { x < y }
 }
 
 impl Policy for HostPolicy {

@@ -10,7 +10,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyCapsule, PyFloat, PyInt, PyList, PyString, PyType};
+use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyList, PyString, PyType};
 use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
 
 /// The type of Python's values of a column.
@@ -104,6 +104,13 @@ impl Table {
         Ok(list)
     }
 
+    /// Returns an iterator over the rows: a dict for each.
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Rows> {
+        let names = self.columns();
+        let columns = names.iter().map(|name| Ok(self.__getitem__(py, name)?.unbind()));
+        Ok(Rows { columns: columns.collect::<PyResult<_>>()?, names, at: 0, rows: self.rows() })
+    }
+
     fn __repr__(&self) -> String {
         format!("<evenhand.Table: {} rows of {}>", self.rows(), self.columns().join(", "))
     }
@@ -128,6 +135,34 @@ impl Table {
     /// Arrow's C data interface: the columns' names and types.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         Ok(to_schema_pycapsule(py, self.schema.as_ref())?)
+    }
+}
+
+/// The rows of a table, as dicts, one after the other.
+#[pyclass(module = "evenhand")]
+struct Rows {
+    names: Vec<String>,
+    columns: Vec<Py<PyList>>,
+    at: usize,
+    rows: usize,
+}
+
+#[pymethods]
+impl Rows {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        if self.at == self.rows {
+            return Ok(None);
+        }
+        let row = PyDict::new(py);
+        for (name, column) in self.names.iter().zip(&self.columns) {
+            row.set_item(name, column.bind(py).get_item(self.at)?)?;
+        }
+        self.at += 1;
+        Ok(Some(row))
     }
 }
 

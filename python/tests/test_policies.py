@@ -67,6 +67,28 @@ def test_drf_in_python_equals_the_built_in_in_every_start(workload: eh.Workload,
     assert starts(study, "py-fifo") == starts(study, "fifo")
 
 
+def test_drawn_ties_are_those_of_the_built_in(workload: eh.Workload) -> None:
+    study = eh.study(workload, policies=["drf", "fifo", PyDrf, UserDrf], capacity=0.5, repeat=5, tasks=False)
+    for name in ("py-drf", "user-drf"):
+        found = study.compare(name)
+        assert found.noise is not None and found.users_same == len(found.users) > 0
+        assert all(noise == {"mean": 0.0, "interval": [0.0, 0.0]} for key, noise in found.noise.items() if key.endswith("_s"))
+        for column in ("difference_low_s", "difference_high_s"):
+            assert set(found.users[column]) == {0.0}
+    runs = {row["policy"]: row["noise_users_mean_wait_s_mean"] for row in study.runs}
+    assert runs["drf"] == runs["py-drf"] == runs["user-drf"] != runs["fifo"]
+    assert study.runs["noise_users_mean_wait_s_low"][0] < study.runs["noise_users_mean_wait_s_high"][0]
+
+
+def test_repeats_by_default_take_into_account_that_python_is_slow() -> None:
+    workload = eh.generate(tasks=20_000, users=20, days=20, seed=3)
+    fast = eh.study(workload, policies=["drf", "fifo"], capacity=0.5, tasks=False)
+    assert fast.summary["repeats"]["asked"] == 10
+    slow = eh.study(workload, policies=["drf", PyDrf], capacity=0.5, tasks=False)
+    assert "repeats" not in slow.summary
+    assert eh.study(workload, policies=["drf", PyDrf], capacity=0.5, tasks=False, repeat=2).summary["repeats"]["asked"] == 2
+
+
 def test_every_run_has_an_object_of_its_own(workload: eh.Workload) -> None:
     class Counts:
         def __init__(self) -> None:

@@ -102,6 +102,7 @@ def table() -> pl.DataFrame:
         (pl.col("duration_ns") // second + 1) * second,
         "user",
         pl.col("cpu").clip(1, NODES).cast(pl.Int64),
+        requested_ns=2 * (pl.col("duration_ns") // second + 1) * second,
     )
 
 
@@ -114,12 +115,12 @@ def jobs_of(table: pl.DataFrame) -> list[Job]:
     ]
 
 
-@pytest.mark.parametrize("policy", ["fifo", "drf", "sdrf"])
+@pytest.mark.parametrize("policy", ["fifo", "drf", "sdrf", "cpu-time", "penalty"])
 def test_without_backfill_it_starts_what_a_study_starts(
     table: pl.DataFrame, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVENHAND_POLICY", policy)
-    options: dict[str, Any] = {"half_life": "8d"} if policy == "sdrf" else {}
+    options: dict[str, Any] = {} if policy in ("fifo", "drf") else {"half_life": "8d"}
     study = eh.study(table, policies=[policy], capacity={"cpu": NODES}, scheduler="strict", **options)
     [record] = study.summary["runs"]
     expected = [start // 1_000_000_000 for start in study.tasks_of(record["id"])["start_ns"]]

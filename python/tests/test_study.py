@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,9 +12,11 @@ import threading
 import time
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import evenhand, without_times
+from evenhand.__main__ import program
 
 import evenhand as eh
 
@@ -65,6 +68,93 @@ def test_a_comparison_agrees_with_the_program_s(study: eh.Study) -> None:
         study.compare("drf")
     with pytest.raises(eh.InputError, match=r"no run of sdrf at capacity 0.5, expected one of: fifo at 0.5"):
         study.compare("sdrf", capacity=0.5)
+
+
+def test_a_comparison_names_the_run_it_means(workload: eh.Workload) -> None:
+    study = eh.study(workload, policies=["fifo", "sdrf"], capacity=[0.5, 0.8], half_life=["1h", "1d"], tasks=False, repeat=1)
+    waits = {run["id"]: [user["mean_wait_s"] for user in run["users"]] for run in study.summary["runs"]}
+    assert "sdrf-0.5-1h" in waits
+    found = study.compare("sdrf", capacity=0.5, half_life="1d")
+    assert (found.run, found.against_run, found.users["mean_wait_s"]) == ("sdrf-0.5-1d", "fifo-0.5", waits["sdrf-0.5-1d"])
+    assert study.compare("sdrf-0.5-1d").users["difference_s"] == found.users["difference_s"]
+    two = study.compare("sdrf-0.5-1h", against="sdrf-0.5-1d")
+    assert two.users["against_mean_wait_s"] == waits["sdrf-0.5-1d"] != waits["sdrf-0.5-1h"]
+    assert two.noise is None and "difference_low_s" not in two.users.columns
+    for options, sentence in (
+        ({"policy": "sdrf"}, "sdrf has 2 runs at capacity 0.5, .*half_life or delta, .*one of: sdrf-0.5-1h, sdrf-0.5-1d"),
+        ({"policy": "sdrf", "half_life": "8d"}, "half_life: found '8d', expected one of the study's: 1h, 1d"),
+        ({"policy": "sdrf", "half_life": "1d", "delta": 0.9}, "found half_life and delta"),
+        ({"policy": "sdrf-0.8-1h", "against": "fifo-0.5"}, "runs sdrf-0.8-1h and fifo-0.5 have different capacities"),
+    ):
+        with pytest.raises(eh.InputError, match=sentence):
+            study.compare(**{"capacity": 0.5, **options})  # type: ignore[arg-type]
+
+
+def test_repeats_have_intervals_in_tables(workload: eh.Workload) -> None:
+    study = eh.study(workload, policies=["fifo", "drf"], capacity=0.5, repeat=4, tasks=False)
+    lines = (study.folder / "users.csv").read_text().splitlines()
+    header, *rows = [line.split(",") for line in lines]
+    for name in ("wait_low_s", "wait_high_s", "difference_low_s", "difference_high_s", "beyond_noise"):
+        at = header.index(name)
+        texts = ["" if value is None else value for value in study.users[name]]
+        theirs = [row[at] if row[at] in ("", "true", "false") else float(row[at]) for row in rows]
+        assert [str(value).lower() if isinstance(value, bool) else value for value in texts] == theirs, name
+    found = study.compare("drf")
+    [record] = study.summary["comparisons"]
+    assert found.noise == record["noise"]
+    assert found.users_better_beyond_noise == record["users_better_beyond_noise"]
+    assert sum(found.users["beyond_noise"]) == found.users_better_beyond_noise + record["users_worse_beyond_noise"]
+    assert found.users["difference_low_s"] == study.users["difference_low_s"][len(found.users) :]
+    # The program has none of the reverse.
+    assert study.compare("fifo", against="drf").noise is None
+
+
+def test_records_have_no_temporary_paths() -> None:
+    def summary() -> dict[str, Any]:
+        workload = eh.generate(tasks=300, users=3, days=1, seed=2)
+        weights = {user: 1 + i for i, user in enumerate(workload.users)}
+        pools: list[Any] = [{"cpu": 0.2, "mem": 0.3}, 0.5, {"cpu": 1, "mem": "1"}]
+        study = eh.study(workload, policies=["fifo", "drf"], capacity=pools, weights=weights)
+        page = (study.folder / "index.html").read_text()
+        assert "tmp" not in study.summary["method"]["command"] and "/evenhand-" not in page
+        for run in study.summary["runs"]:
+            del run["elapsed_s"]
+        return study.summary
+
+    first = summary()
+    assert first == summary()
+    assert first["workload"]["source"] == "generated like google2011: 300 tasks of 3 users over 1 days, seed 2"
+    users = eh.generate(tasks=300, users=3, days=1, seed=2).users
+    parameters = dict(map(tuple, first["method"]["parameters"]))
+    assert parameters["weights"] == ", ".join(f"{user} = {i}" for i, user in enumerate(users, 1))
+    assert parameters["capacities"] == "cpu=0.2,mem=0.3, 0.5, cpu=1,mem=1"
+    assert first["method"]["command"] == (
+        "evenhand workload generate --like=google2011 --tasks=300 --users=3 --days=1 --seed=2 --output=workload.parquet"
+        " && evenhand study --list-all-users workload.parquet --capacity=cpu=0.2,mem=0.3,0.5,cpu=1,mem=1 --policy=fifo,drf"
+        " --weights=weights.toml --out=evenhand-study"
+    )
+    jobs = eh.Table.from_columns([("submit", [0]), ("duration", [5]), ("user", ["ann"]), ("cpu", [1])])
+    assert eh.study(jobs, policies="drf", capacity={"cpu": 1}).summary["workload"]["source"] == "a table in Python"
+
+
+def test_the_recorded_command_repeats_the_study(tmp_path: Path) -> None:
+    workload = eh.generate(tasks=300, users=3, days=1, seed=2)
+    ours = eh.study(workload, policies=["fifo", "drf"], capacity=[{"cpu": 0.2, "mem": 0.3}, 0.5])
+    command = ours.summary["method"]["command"].replace("evenhand ", f"{shlex.quote(str(program()))} ")
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True, capture_output=True)
+    theirs = json.loads((tmp_path / "evenhand-study" / "summary.json").read_text())
+    assert [run["mean_wait_s"] for run in theirs["runs"]] == ours.runs["mean_wait_s"]
+
+
+def test_tasks_as_csv_are_named(workload: eh.Workload) -> None:
+    study = eh.study(workload, policies="fifo", capacity=0.5, tasks_csv=True)
+    with pytest.raises(eh.InputError, match=r"has its tasks in .*tasks-fifo-0.5.csv, which is not read here"):
+        study.tasks  # noqa: B018
+
+
+def test_dicts_of_options_that_take_files_are_refused(workload: eh.Workload) -> None:
+    with pytest.raises(eh.InputError, match="accounts: found a dict, expected a path"):
+        eh.study(workload, policies="fifo", capacity=0.5, accounts={"ann": 1})  # type: ignore[arg-type]
 
 
 def test_capacities_are_multiples_amounts_and_files(workload: eh.Workload, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"duration": None}, 'no column "duration"'),
     ({"cpu": None}, 'at least one column of numbers'),
     ({"user": ["a", None, "b"]}, 'column "user", row 1: found null, expected a name'),
-    ({"user": [1, 2, 3]}, 'column "user" holds Int64, expected a name'),
+    ({"user": [1.5, 2.0, 3.0]}, 'column "user" holds Float64, expected a name'),
     ({"submit": ["a", "b", "c"]}, 'column "submit" holds Utf8, expected a time'),
     ({"submit": [0, None, 1]}, 'column "submit", row 1: found null'),
     ({"submit": [0, float("nan"), 1]}, 'column "submit", row 1: found null'),
@@ -169,8 +169,10 @@ def test_other_invalid_sources_are_refused() -> None:
     twice = pa.table([[0], [1], ["a"], [1], [1]], names=["submit", "duration", "user", "cpu", "cpu"])
     with pytest.raises(eh.InputError, match='two columns "cpu", expected each once'):
         eh.read(twice)
-    with pytest.raises(eh.InputError, match="found list, expected a path, a table"):
-        eh.read([1, 2])  # type: ignore[arg-type]
+    with pytest.raises(eh.InputError, match="found int, expected a path, a list of paths, a table"):
+        eh.read(1)  # type: ignore[arg-type]
+    with pytest.raises(eh.InputError, match="found 1 in a list, expected the paths of one trace"):
+        eh.read([1, 2])  # type: ignore[list-item]
     with pytest.raises(eh.InputError, match='no resource "gpu"'):
         eh.read(pa.table(columns()), units={"gpu": ""})
     with pytest.raises(eh.InputError, match="options of files"):
@@ -213,3 +215,17 @@ def test_a_workload_written_by_pyarrow_is_read_by_the_program(tmp_path: Path) ->
     metadata = pq.read_schema(stored.path).metadata
     assert metadata[b"evenhand.units"] == b'{"cpu": "cores", "mem": "GiB"}'
     assert pa.table(stored).equals(pa.table(read))
+
+
+def test_whole_numbers_are_names_of_users() -> None:
+    jobs = pl.DataFrame({"submit": [0, 0], "duration": [5, 5], "user": [17, 4], "account": [1, None], "cpu": [1, 1]})
+    workload = eh.read(jobs)
+    assert workload.users == ["17", "4"]
+    assert workload.table["account"] == ["1", None]
+
+
+def test_a_table_is_iterated_by_rows() -> None:
+    table = eh.Table.concatenate([eh.Table.from_columns([("user", ["ann", "bob"]), ("wait", [1, None])])] * 2)
+    rows = list(table)
+    assert rows == [{"user": "ann", "wait": 1}, {"user": "bob", "wait": None}] * 2
+    assert list(eh.Table.from_columns([])) == []

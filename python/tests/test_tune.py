@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import evenhand as eh
@@ -48,6 +50,16 @@ def test_an_option_for_all_points(workload: eh.Workload) -> None:
     assert waiting.points["mean_wait_s"] == study.runs["mean_wait_s"]
 
 
+def test_a_text_is_one_value(workload: eh.Workload) -> None:
+    tuning = eh.tune(workload, policies="sdrf", settings={"half_life": "1h"}, capacity=0.5)
+    assert tuning.points["half-life"] == ["1h"]
+
+
+class Own:
+    def key(self, view: eh.View) -> Any:
+        return view.submitted
+
+
 def test_bad_grids_are_typed_errors(workload: eh.Workload) -> None:
     with pytest.raises(eh.InputError, match="at least one name"):
         eh.tune(workload, policies=[])
@@ -57,6 +69,12 @@ def test_bad_grids_are_typed_errors(workload: eh.Workload) -> None:
         eh.tune(workload, policies=["drf"], capacity=0.5, metric="waits")
     with pytest.raises(eh.InputError, match="until: found in settings and as an option"):
         eh.tune(workload, policies=["drf"], settings={"until": ["finished"]}, until="finished")
+    with pytest.raises(eh.InputError, match="policies: found Own, a policy of your own, which cannot be tuned"):
+        eh.tune(workload, policies=["drf", Own], capacity=0.5)  # type: ignore[list-item]
+    with pytest.raises(eh.InputError, match="settings: half_life: found {'a': 1}, expected a value or a list"):
+        eh.tune(workload, policies=["sdrf"], settings={"half_life": {"a": 1}}, capacity=0.5)  # type: ignore[dict-item]
+    with pytest.raises(eh.InputError, match="weights: found {'ann': 1}, expected a text or a number"):
+        eh.tune(workload, policies=["sdrf"], weights={"ann": 1}, capacity=0.5)  # type: ignore[arg-type]
     with pytest.raises(eh.InputError, match="capacity: found 2, expected one"):
         eh.tune(workload, policies=["drf"], capacity=[0.5, 1])  # type: ignore[arg-type]
 

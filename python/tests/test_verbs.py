@@ -107,6 +107,40 @@ def test_a_workload_is_audited_as_a_history() -> None:
         eh.audit(workload, history=workload)
 
 
+def test_a_history_has_a_capacity_as_a_study_has(tmp_path: Path) -> None:
+    history = EXAMPLES / "two-weeks.sacct"
+    resources = eh.read(history).table.columns
+    pool: dict[str, float | str] = {name: "100Ti" if name == "mem" else 10_000 for name in resources if name in ("cpu", "mem", "gpu")}
+    path = tmp_path / "pool.toml"
+    path.write_text("[pool]\n" + "".join(f"{name} = {json.dumps(amount)}\n" for name, amount in pool.items()))
+    assert eh.audit(history=history, capacity=pool).record == eh.audit(history=history, capacity=path).record
+    with pytest.raises(eh.InputError, match="weights: found a dict, expected a path"):
+        eh.audit(history=history, weights={"ann": 1})  # type: ignore[arg-type]
+
+
+def test_a_trace_of_several_files_and_a_format(tmp_path: Path) -> None:
+    text = "; UnixStartTime: 0\n"
+    job = "{i} {submit} 0 60 1 -1 -1 1 60 -1 1 {user} 1 1 1 1 -1 -1\n"
+    paths = [tmp_path / "a.swf", tmp_path / "b.swf"]
+    for i, path in enumerate(paths):
+        path.write_text(text + job.format(i=1, submit=100 * i, user=i + 1))
+    parts = [eh.read(path, from_="swf") for path in paths]
+    assert [len(part) for part in parts] == [1, 1]
+    with pytest.raises(eh.InputError, match="swff"):
+        eh.read(paths[0], from_="swff")
+    with pytest.raises(eh.InputError, match="found no path"):
+        eh.read([])
+    with pytest.raises(eh.InputError, match="found 3 in a list, expected the paths of one trace"):
+        eh.read([paths[0], 3])  # type: ignore[list-item]
+    whole = tmp_path / "whole.parquet"
+    assert evenhand("workload", "import", *paths, "-o", whole).returncode == 0
+    both = eh.read(paths, from_="swf")
+    assert both.path.read_bytes() == whole.read_bytes()
+    assert len(both) == 2
+    summary = eh.study(both, policies="fifo", capacity=0.5, tasks=False).summary
+    assert summary["workload"]["source"] == f"{paths[0]}, {paths[1]}"
+
+
 def test_errors_in_documents_of_a_call_do_not_name_temporary_folders() -> None:
     twice = [{"name": "A", "demand": {"cpu": 1}}] * 2
     with pytest.raises(eh.InputError, match=r'^problem.json:1:\d+: name of the user: found "A" a second time'):

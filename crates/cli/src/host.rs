@@ -26,6 +26,7 @@ struct Shared {
     done: AtomicU64,
     total: AtomicU64,
     around: OnceLock<Box<AroundThread>>,
+    files: Mutex<Vec<HostFile>>,
     /// Threads of studies that have not ended.
     threads: Mutex<usize>,
     ended: Condvar,
@@ -38,6 +39,31 @@ type AroundThread = dyn Fn(&mut (dyn FnMut() + Send)) + Send + Sync;
 struct Interrupt {
     raised: bool,
     stops: Vec<Box<dyn Fn() + Send + Sync>>,
+}
+
+/// A file that a host writes for a command and removes later: records state what it holds in place of its path, so that
+/// the same call gives the same record, and the record can be understood.
+///
+/// ```
+/// use evenhand::HostFile;
+/// let file = HostFile {
+///     path: "/tmp/x1/weights.toml".into(),
+///     argument: "weights.toml".into(),
+///     contents: "ann = 2, bob = 1".into(),
+///     made_by: None,
+/// };
+/// evenhand::Host::default().add_file(file);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostFile {
+    /// Its path, as in the arguments of the command.
+    pub path: String,
+    /// What the recorded command line has in place of the path.
+    pub argument: String,
+    /// What it holds, in words.
+    pub contents: String,
+    /// The command line that makes it, called `argument`, if there is one.
+    pub made_by: Option<String>,
 }
 
 /// What a command printed, and its exit status.
@@ -67,6 +93,16 @@ impl Host {
     /// a decision. The command returns after all of these threads have ended. Only the first `around` of a host counts.
     pub fn around_threads(&self, around: impl Fn(&mut (dyn FnMut() + Send)) + Send + Sync + 'static) {
         let _ = self.shared.around.set(Box::new(around));
+    }
+
+    /// States what a file of the command holds that the host writes and removes.
+    pub fn add_file(&self, file: HostFile) {
+        self.shared.files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+    }
+
+    /// Returns the files that the host writes and removes.
+    pub(crate) fn files(&self) -> Vec<HostFile> {
+        self.shared.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the threads that simulate for a study.

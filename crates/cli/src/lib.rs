@@ -75,7 +75,7 @@ use evenhand_policies::{PolicyError, Registration, Registry};
 
 use crate::arguments::Cli;
 use crate::failure::{Failure, Outcome};
-pub use crate::host::{Captured, Host};
+pub use crate::host::{Captured, Host, HostFile};
 use crate::output::console::Console;
 
 /// Returns the command line with the built-in policies.

@@ -41,6 +41,9 @@ pub enum DecayError {
 }
 
 impl Decay {
+    /// The discount factor a second where none is chosen; Sadok et al. (2021) find it best at every load.
+    pub const DEFAULT_DELTA: &'static str = "0.999999";
+
     /// From the discount factor a second.
     ///
     /// From the decimal text, not from its `f64`: at 1 - 1e-7 the latter is off by 5e-10.

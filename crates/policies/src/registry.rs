@@ -42,6 +42,8 @@ pub struct Registration {
     pub needs_decay: bool,
     /// Whether the policy gives the same order whatever the users' weights are.
     pub ignores_weights: bool,
+    /// About how many times as long as a policy of this crate it takes for a decision.
+    pub relative_cost: u32,
     /// Command-line options that set keys of the section `[name]`.
     pub options: &'static [&'static SettingOption],
     keys: &'static [SettingKey],
@@ -82,6 +84,7 @@ impl Registration {
             summary,
             needs_decay: false,
             ignores_weights: false,
+            relative_cost: 1,
             options: &[],
             keys: &[],
             check: check_settings::<()>,
@@ -123,6 +126,13 @@ impl Registration {
     #[must_use]
     pub const fn ignoring_weights(self) -> Registration {
         Registration { ignores_weights: true, ..self }
+    }
+
+    /// States about how many times as long as a policy of this crate it takes for a decision, so that a study does not
+    /// simulate it many times unasked.
+    #[must_use]
+    pub const fn costing(self, relative_cost: u32) -> Registration {
+        Registration { relative_cost, ..self }
     }
 
     /// Declares the settings that `build` reads with [`PolicyContext::read_settings`].

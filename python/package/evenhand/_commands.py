@@ -40,6 +40,18 @@ class Bar(Protocol):
 MakeBar: TypeAlias = Callable[..., Bar]
 
 
+class OwnFile(NamedTuple):
+    """A file that the package writes and removes: records state what it holds in place of its path."""
+
+    path: str
+    #: Its name in the recorded command line.
+    argument: str
+    #: What it holds, in words.
+    contents: str
+    #: The command line that makes it.
+    made_by: str | None = None
+
+
 class Finished(NamedTuple):
     """What a command printed."""
 
@@ -51,16 +63,18 @@ class Finished(NamedTuple):
 def run(
     arguments: Sequence[str | os.PathLike[str]],
     progress: MakeBar | None = None,
-    policies: Sequence[tuple[str, str, Callable[[], object]]] = (),
+    policies: Sequence[tuple[str, str, Callable[[], object], int]] = (),
+    files: Sequence[OwnFile] = (),
 ) -> Finished:
-    """Runs a command; raises the exception of its failure."""
+    """Runs a command; raises the exception of its failure. `files` are those among its arguments that are removed later."""
     bar = _Progress(progress) if progress is not None else None
     try:
         words = [os.fspath(argument) for argument in arguments]
-        status, output, notes, error = _native.run(words, bar, list(policies))
+        status, output, notes, error = _native.run(words, bar, list(policies), list(files))
     finally:
         if bar is not None:
             bar.close()
+    notes = [_TEMPORARY.sub("", note) for note in notes]
     for note in notes:
         _logger.info(note)
     if error is not None:
@@ -78,20 +92,22 @@ def run_json(arguments: Sequence[str | os.PathLike[str]]) -> tuple[int, Any]:
 
 
 def option_arguments(options: Mapping[str, Option]) -> list[str]:
-    """Writes options as the program reads them.
+    """Writes options as the program reads them. A name of Python may have an underscore at its end: `from_`.
 
     >>> option_arguments({"half_life": "8d", "policy": ["fifo", "drf"], "no_tasks": True, "until": None})
     ['--half-life=8d', '--policy=fifo,drf', '--no-tasks']
     """
     arguments = []
     for name, value in options.items():
-        option = "--" + name.replace("_", "-")
+        option = "--" + name.rstrip("_").replace("_", "-")
         if value is None or value is False:
             continue
         if value is True:
             arguments.append(option)
         elif isinstance(value, str | os.PathLike):
             arguments.append(f"{option}={os.fspath(value)}")
+        elif isinstance(value, Mapping):
+            raise InputError(f"{name}: found a dict, expected a path or another value of {option}")
         elif isinstance(value, Sequence):
             arguments.append(f"{option}={','.join(str(element) for element in value)}")
         else:

@@ -8,7 +8,7 @@ class EvenhandError(Exception):
 
 
 class InputError(EvenhandError, ValueError):
-    """The input is invalid, where the program has exit status 2.
+    """The input is invalid, or a file that it names does not exist, where the program has exit status 2.
 
     >>> import evenhand as eh
     >>> eh.study(policies=["fifo", "dfr"])
@@ -19,7 +19,7 @@ class InputError(EvenhandError, ValueError):
 
 
 class EnvironmentFailure(EvenhandError, RuntimeError):
-    """A file cannot be read or written, or the environment failed otherwise: exit status 3 of the program."""
+    """A file that exists cannot be read, or a file cannot be written, or the environment failed otherwise: exit status 3 of the program."""
 
 
 class PolicyError(EvenhandError, RuntimeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +16,8 @@ class LivePolicy:
     name: of the policy, as `evenhand policies` lists them; its settings are the defaults.
     capacity: whole amounts by resource, such as nodes.
     users: names, or weights by name.
-    half_life: in seconds, for the policies that forget.
+    half_life: of past use, for the policies that forget: a text as `study` takes it ("8d"), or seconds. delta: the same as a
+    discount a second; by default it is that of a study, 0.999999.
 
     A notification names the user and what the task demands. Times are seconds, and never decrease.
 
@@ -36,7 +38,8 @@ class LivePolicy:
         *,
         capacity: Mapping[str, int],
         users: Sequence[str] | Mapping[str, float | str],
-        half_life: float | None = None,
+        half_life: str | float | None = None,
+        delta: str | float | None = None,
     ) -> None:
         self.name = name
         self.users = list(users)
@@ -47,7 +50,8 @@ class LivePolicy:
         weights = [str(weight) for weight in users.values()] if isinstance(users, Mapping) else ["1"] * len(self.users)
         self.resources = list(capacity)
         whole = [(resource, _whole(resource, amount)) for resource, amount in capacity.items()]
-        self._handle = PolicyHandle(name, whole, weights, half_life)
+        discount = None if delta is None else str(delta)
+        self._handle = PolicyHandle(name, whole, weights, discount, _time("half_life", half_life))
 
     def waits(
         self,
@@ -60,18 +64,29 @@ class LivePolicy:
     ) -> None:
         """Sets the user's first waiting task, or with None that the user has none (or is passed over for now).
 
-        position: among the tasks submitted at that time. requested: the wall time.
+        position: among the tasks submitted at that time. requested: the wall time that the task asked for, in seconds. A study
+        takes the run time where a task runs longer, or where the log does not have what it asked for.
         """
         amounts = None if demand is None else self._amounts(demand)
-        self._handle.set_first_pending(self._number(user), amounts, submitted, position, requested)
+        place = _whole("position", position)
+        self._handle.set_first_pending(self._number(user), amounts, submitted, place, requested)
 
-    def started(self, user: str, demand: Mapping[str, int], *, now: float) -> None:
-        """Notifies of a start. The user's next waiting task, if there is one, is set by `waits`."""
-        self._handle.started(now, self._number(user), self._amounts(demand))
+    def started(self, user: str, demand: Mapping[str, int], *, now: float, requested: float | None = None) -> None:
+        """Notifies of a start. The user's next waiting task, if there is one, is set by `waits` after that.
 
-    def finished(self, user: str, demand: Mapping[str, int], *, now: float, started: float) -> None:
-        """Notifies of the end of a task that started at `started`."""
-        self._handle.finished(now, self._number(user), self._amounts(demand), started)
+        requested: the wall time that the task asked for; `cpu-time` and `penalty` charge it until the task ends. By default it
+        is what `waits` was given last for this user.
+        """
+        self._handle.started(now, self._number(user), self._amounts(demand), requested)
+
+    def finished(
+        self, user: str, demand: Mapping[str, int], *, now: float, started: float, requested: float | None = None
+    ) -> None:
+        """Notifies of the end of a task that started at `started`.
+
+        requested: which of several tasks of the user with this start and demand, if they asked for different times.
+        """
+        self._handle.finished(now, self._number(user), self._amounts(demand), started, requested)
 
     def next(self, *, now: float) -> str | None:
         """The user whose first waiting task starts next; None if nobody waits."""
@@ -97,8 +112,18 @@ class LivePolicy:
         return [_whole(resource, demand.get(resource, 0)) for resource in self.resources]
 
 
+def _time(name: str, value: str | float | None) -> str | None:
+    """A time span as the program reads it: a number is of seconds."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InputError(f"{name}: found {value!r}, expected a text such as '8d', or seconds")
+    # Without an exponent, and to the nanosecond.
+    return f"{float(value):.9f}".rstrip("0").rstrip(".") + "s"
+
+
 def _whole(resource: str, amount: object) -> int:
-    """A whole amount, also one of NumPy."""
+    """A whole number, also one of NumPy."""
     try:
         number = operator.index(amount)  # type: ignore[arg-type]
     except TypeError:

@@ -12,8 +12,13 @@ from ._errors import InputError
 from ._native import View
 from .compiled import CompiledPolicy
 
-#: Name, summary, and what makes an object for each run.
-Registered: TypeAlias = tuple[str, str, Callable[[], object]]
+#: Name, summary, what makes an object for each run, and about how many times as long as a policy of the program it takes
+#: for a decision.
+Registered: TypeAlias = tuple[str, str, Callable[[], object], int]
+
+#: As `examples/decision_rates.py` measures them of a study as a whole, rounded up.
+_COST_IN_PYTHON = 100
+_COST_IN_MACHINE_CODE = 2
 
 
 @runtime_checkable
@@ -75,7 +80,7 @@ def register(policies: Policies | None) -> tuple[list[str] | None, list[Register
 
 def _registered(policy: object) -> Registered:
     if isinstance(policy, CompiledPolicy):
-        return _checked_name("CompiledPolicy", policy.name), "machine code", lambda: policy._native
+        return _checked_name("CompiledPolicy", policy.name), "machine code", lambda: policy._native, _COST_IN_MACHINE_CODE
     kind = policy if isinstance(policy, type) else type(policy)
     found = [method for method in _METHODS if callable(getattr(policy, method, None))]
     if len(found) != 1:
@@ -92,7 +97,7 @@ def _registered(policy: object) -> Registered:
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", kind.__name__).lower().replace("_", "-")
     summary = (kind.__doc__ or "written in Python").strip().splitlines()[0]
     make: Callable[[], object] = kind if isinstance(policy, type) else lambda: copy.deepcopy(policy)
-    return _checked_name(kind.__name__, name), summary, make
+    return _checked_name(kind.__name__, name), summary, make, _COST_IN_PYTHON
 
 
 def _checked_name(kind: str, name: object) -> str:
@@ -103,6 +108,6 @@ def _checked_name(kind: str, name: object) -> str:
 
 def forget_runs(folder: Path, registered: Sequence[Registered]) -> None:
     """Removes stored runs of policies that are not the program's: whether their code changed is not known."""
-    for name, _, _ in registered:
+    for name, *_ in registered:
         for path in (folder / "runs").glob(f"{name}-*.json*"):
             path.unlink()

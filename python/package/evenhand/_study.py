@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._capacity import Capacity, capacity_argument
-from ._commands import MakeBar, Option, option_arguments, progress_bar, run
+from ._commands import MakeBar, Option, OwnFile, option_arguments, progress_bar, run
 from ._errors import EnvironmentFailure, InputError
 from ._files import KeptFolder, toml_file
 from ._native import Table
 from ._policies import Policies, forget_runs, register
+from ._run_selection import RunSelection
 from ._tables import flat, table_of
 from ._workload import Source, Workload, read
 
@@ -28,17 +29,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The users' mean waits under one policy against another, at one capacity."""
+    """The users' mean waits in one run against another, at one capacity."""
 
     policy: str
     against: str
     capacity: str
+    #: The ids of the two runs.
+    run: str
+    against_run: str
     #: Users whose mean wait is lower, higher and the same, of those who started tasks in both runs.
     users_better: int
     users_worse: int
     users_same: int
-    #: Columns `user`, `mean_wait_s`, `against_mean_wait_s` and `difference_s`, below 0 where the policy is better.
+    #: Columns `user`, `mean_wait_s`, `against_mean_wait_s` and `difference_s`, below 0 where the policy is better. With repeats,
+    #: where `against` is what the study compares with, also `difference_low_s` and `difference_high_s`, between which the
+    #: difference lies in another repeat with 95 % probability, and `beyond_noise`.
     users: Table
+    #: Users whose difference is beyond the noise; None where the table has no intervals.
+    users_better_beyond_noise: int | None = None
+    users_worse_beyond_noise: int | None = None
+    #: Differences of means over all tasks and over users, each with `mean` and `interval`, as in summary.json.
+    noise: Mapping[str, Any] | None = None
 
 
 class Study:
@@ -74,12 +85,16 @@ class Study:
 
     @functools.cached_property
     def users(self) -> Table:
-        """A row for each run and user: counts, waits, slowdown."""
+        """A row for each run and user: counts, waits, slowdown; with repeats also the intervals of users.csv."""
+        repeated: dict[str, object] = {}
+        if "repeats" in self.summary:
+            # Of a run with which others are compared, and of users who waited in fewer than two repeats, there are none.
+            repeated = {**dict.fromkeys(_INTERVALS), "beyond_noise": False}
         rows = []
         for run_record in self.summary["runs"]:
             columns = _run_columns(run_record)
             for user in run_record["users"]:
-                rows.append({**columns, "user": user["name"], **flat(user, leave_out=("name",))})
+                rows.append({**columns, "user": user["name"], **repeated, **flat(user, leave_out=("name",))})
         return table_of(rows)
 
     @property
@@ -97,11 +112,27 @@ class Study:
             raise InputError(f"found run {run!r}, expected one of: {', '.join(ids)}")
         path = Path(self.folder, f"tasks-{run}.parquet")
         if not path.exists():
+            if path.with_suffix(".csv").exists():
+                raise InputError(
+                    f"run {run} has its tasks in {path.with_suffix('.csv')}, which is not read here, expected a study without"
+                    " tasks_csv=True"
+                )
             raise InputError(f"run {run} has no tasks: the study was made without them, expected tasks=True")
         return _native.read_tasks(str(path), run)
 
-    def compare(self, policy: str, against: str | None = None, capacity: str | float | None = None) -> Comparison:
+    def compare(
+        self,
+        policy: str,
+        against: str | None = None,
+        capacity: str | float | None = None,
+        *,
+        half_life: str | None = None,
+        delta: str | float | None = None,
+    ) -> Comparison:
         """Compares the users' mean waits under a policy with those under another one, the first of the study by default.
+
+        policy, against: names of policies, or ids of runs, as `runs["run"]` has them.
+        half_life, delta: which run of a policy with a memory, if the study has several.
 
         >>> import evenhand as eh
         >>> s = eh.study(eh.generate(tasks=300, users=5, days=1), policies=["fifo", "drf"], capacity=0.5)
@@ -109,35 +140,49 @@ class Study:
         >>> c.users_better + c.users_worse + c.users_same == len(c.users)
         True
         """
-        runs: list[dict[str, Any]] = self.summary["runs"]
-        capacities = list(dict.fromkeys(run["capacity_name"] for run in runs))
-        if capacity is None and len(capacities) > 1:
-            raise InputError(f"capacity: the study has several, expected one of: {', '.join(capacities)}")
-        name = capacities[0] if capacity is None else str(capacity)
-        against = against or runs[0]["policy"]
-
-        def of(policy: str) -> dict[str, float]:
-            found = [run for run in runs if run["policy"] == policy and run["capacity_name"] == name]
-            if not found:
-                known = ", ".join(dict.fromkeys(f"{run['policy']} at {run['capacity_name']}" for run in runs))
-                raise InputError(f"no run of {policy} at capacity {name}, expected one of: {known}")
-            if len(found) > 1:
-                raise InputError(f"{policy} has {len(found)} runs at capacity {name}, which differ in their memory")
-            return {user["name"]: user["mean_wait_s"] for user in found[0]["users"]}
-
-        waits, others = of(policy), of(against)
-        users = [user for user in waits if waits[user] is not None and others.get(user) is not None]
-        differences = [waits[user] - others[user] for user in users]
-        table = Table.from_columns(
-            [
-                ("user", users),
-                ("mean_wait_s", [waits[user] for user in users]),
-                ("against_mean_wait_s", [others[user] for user in users]),
-                ("difference_s", differences),
-            ]
-        )
+        select = RunSelection(self.summary["runs"], capacity, half_life, delta)
+        run = select.run(policy)
+        other = select.run(against or self.summary["runs"][0]["policy"], like=run)
+        if run["capacity_name"] != other["capacity_name"]:
+            raise InputError(f"runs {run['id']} and {other['id']} have different capacities, expected two runs at one")
+        # Intervals are of pairs, repeat by repeat, and the program measures only those with one policy.
+        compared = (record for record in self.summary["comparisons"] if record["run"] == run["id"])
+        record = next((record for record in compared if record["against"] == other["id"] and record.get("noise")), None)
+        others = {user["name"]: user["mean_wait_s"] for user in other["users"]}
+        rows: list[dict[str, object]] = []
+        differences: list[float] = []
+        for user in run["users"]:
+            wait, against_wait = user["mean_wait_s"], others.get(user["name"])
+            if wait is None or against_wait is None:
+                continue
+            differences.append(wait - against_wait)
+            row = {
+                "user": user["name"],
+                "mean_wait_s": wait,
+                "against_mean_wait_s": against_wait,
+                "difference_s": differences[-1],
+            }
+            if record is not None:
+                low, high = user.get("difference_interval_s") or (None, None)
+                beyond = user.get("beyond_noise", False)
+                row |= {"difference_low_s": low, "difference_high_s": high, "beyond_noise": beyond}
+            rows.append(row)
         better, worse = sum(d < 0 for d in differences), sum(d > 0 for d in differences)
-        return Comparison(policy, against, name, better, worse, len(users) - better - worse, table)
+        beyond_noise = record or {}
+        return Comparison(
+            policy=run["policy"],
+            against=other["policy"],
+            capacity=run["capacity_name"],
+            run=run["id"],
+            against_run=other["id"],
+            users_better=better,
+            users_worse=worse,
+            users_same=len(rows) - better - worse,
+            users=table_of(rows),
+            users_better_beyond_noise=beyond_noise.get("users_better_beyond_noise"),
+            users_worse_beyond_noise=beyond_noise.get("users_worse_beyond_noise"),
+            noise=beyond_noise.get("noise"),
+        )
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Copies the study's folder, with the report `index.html`, to `path`; returns the report's path."""
@@ -185,6 +230,8 @@ def study(
     weights: of users by name, or a file.
     out: folder of the results; without one they are removed with the study.
     tasks: whether to keep the start of every task.
+    repeat: how often the runs are simulated, with other ties each time, for intervals. By default 10 times where that takes
+    seconds, and otherwise once; a policy in Python counts for 100 of the program's.
     progress: True for a bar by tqdm, or tqdm itself.
     options: any other option of `evenhand study`, with underscores: half_life="8d", placement="best-fit".
 
@@ -202,28 +249,36 @@ def study(
     if workload is not None:
         workload = workload if isinstance(workload, Workload) else read(workload)
         arguments += workload.arguments
+    files = [] if workload is None else workload.own_files
     kept = None
     if out is None:
         kept = KeptFolder()
         out = kept.name
+        # As the program calls it by default.
+        files.append(OwnFile(out, "evenhand-study", "the folder of the study"))
     with tempfile.TemporaryDirectory(prefix="evenhand-") as inputs:
         if capacity is not None:
             several = capacity if isinstance(capacity, Sequence) and not isinstance(capacity, str) else [capacity]
-            each = [capacity_argument(c, inputs, i if len(several) > 1 else 0) for i, c in enumerate(several, 1)]
+            each = [capacity_argument(c, inputs, i if len(several) > 1 else 0, files) for i, c in enumerate(several, 1)]
             arguments.append(f"--capacity={','.join(each)}")
         if isinstance(weights, Mapping):
-            weights = toml_file(Path(inputs, "weights.toml"), "weights", weights)
+            path = toml_file(Path(inputs, "weights.toml"), "weights", weights)
+            files.append(OwnFile(path, "weights.toml", ", ".join(f"{user} = {weight}" for user, weight in weights.items())))
+            weights = path
         names, registered = register(policies)
         forget_runs(Path(out), registered)
         named: dict[str, Option] = {"policy": names, "weights": weights, "no_tasks": not tasks, "out": out}
         named["scheduler"] = scheduler
-        finished = run([*arguments, *option_arguments(named), *option_arguments(options)], progress_bar(progress), registered)
+        words = [*arguments, *option_arguments(named), *option_arguments(options)]
+        finished = run(words, progress_bar(progress), registered, files)
     text = finished.output.split("\nReport: ")[0].strip()
     return Study(Path(out), text, finished.notes, kept)
 
 
 #: What names a run.
 _NAMED = ("id", "policy", "capacity_name")
+#: What users have in studies with repeats, in the columns of users.csv.
+_INTERVALS = ("wait_low_s", "wait_high_s", "difference_low_s", "difference_high_s")
 
 
 def _run_columns(run: Mapping[str, Any]) -> dict[str, object]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
@@ -89,8 +90,8 @@ class Tuning:
 def tune(
     workload: Source | Workload,
     *,
-    policies: Sequence[str],
-    settings: Mapping[str, Sequence[Value]] | None = None,
+    policies: str | Sequence[str],
+    settings: Mapping[str, Value | Sequence[Value]] | None = None,
     capacity: Capacity | None = None,
     metric: str = "users_mean_wait_s",
     lowest: bool | None = None,
@@ -99,7 +100,8 @@ def tune(
 ) -> Tuning:
     """Replays a workload under a grid of policies and settings, and finds the best point.
 
-    settings: lists of values by axis, such as {"half_life": ["1d", "7d"]}; an axis counts for the policies that have it.
+    policies: their names; policies in Python or machine code have no settings that a grid could list.
+    settings: values by axis, one or a list, such as {"half_life": ["1d", "7d"]}; an axis counts for the policies that have it.
     capacity: one, as of `study`.
     metric: the column of `points` that decides; lowest: whether its lowest value is the best one. By default the lowest
     is, but for columns of which more is better: `jain_wait`, `completed` and utilization.
@@ -114,9 +116,15 @@ def tune(
     True
     """
     workload = workload if isinstance(workload, Workload) else read(workload)
-    policies = [policies] if isinstance(policies, str) else list(policies)
-    axes = {name.replace("_", "-"): list(values) for name, values in (settings or {}).items()}
-    fixed = {name.replace("_", "-"): value for name, value in options.items()}
+    policies = [policies] if isinstance(policies, str) or not isinstance(policies, Sequence) else list(policies)
+    if own := [policy for policy in policies if not isinstance(policy, str)]:
+        name = getattr(own[0], "__name__", type(own[0]).__name__)
+        raise InputError(
+            f"policies: found {name}, a policy of your own, which cannot be tuned: it has no settings that the program knows;"
+            " expected names of policies. Compare variants of it by `study`"
+        )
+    axes = {name.replace("_", "-"): _values(name, values) for name, values in (settings or {}).items()}
+    fixed = {name.replace("_", "-"): _value(name, value) for name, value in options.items()}
     if double := sorted(set(axes) & set(fixed)):
         raise InputError(f"{double[0]}: found in settings and as an option, expected it once")
     if not policies:
@@ -127,7 +135,7 @@ def tune(
             raise InputError('capacity: found none, expected one, such as 0.5 or {"cpu": 100}')
         if isinstance(capacity, Sequence) and not isinstance(capacity, str):
             raise InputError(f"capacity: found {len(capacity)}, expected one")
-        grid["capacity"] = [_number(capacity_argument(capacity, folder, 0))]
+        grid["capacity"] = [_number(capacity_argument(capacity, folder, 0, []))]
         grid.update({name: [value] for name, value in fixed.items()})
         path = Path(folder, "grid.toml")
         path.write_text("".join(f"{name} = {toml(values)}\n" for name, values in grid.items()), encoding="utf-8")
@@ -145,6 +153,23 @@ def tune(
     sign = 1 if lowest else -1
     best = min(values, key=lambda i: sign * values[i])
     return Tuning(metric, lowest, points, best, capacity, fixed, ("policy", *axes))
+
+
+def _values(name: str, values: object) -> list[Value]:
+    """The values of an axis: a text or a number is one."""
+    if isinstance(values, str | int | float):
+        return [values]
+    if isinstance(values, Mapping) or not isinstance(values, Iterable):
+        raise InputError(f"settings: {name}: found {values!r}, expected a value or a list of values")
+    return [_value(f"settings: {name}", value) for value in values]
+
+
+def _value(name: str, value: object) -> Value:
+    if isinstance(value, str | int | float):
+        return value
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    raise InputError(f"{name}: found {value!r}, expected a text or a number")
 
 
 def _row(record: Mapping[str, Any], axes: Mapping[str, Sequence[Value]]) -> dict[str, object]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ._capacity import Capacity, capacity_argument
 from ._commands import Document, Option, document_path, option_arguments, run_json
 from ._errors import InputError
 from ._workload import Source, Workload, read
@@ -48,11 +49,14 @@ def audit(
     allocation: Document | Sequence[dict[str, Any]] | None = None,
     *,
     history: Source | Workload | None = None,
+    capacity: Capacity | None = None,
     **options: Option,
 ) -> Audit:
     """Checks an allocation of a problem, or the history of a workload, against fairness properties.
 
     A workload may also be the first argument: `audit(workload)` is `audit(history=workload)`.
+
+    capacity: of a history, one, as of `study`.
 
     >>> import evenhand as eh
     >>> users = [{"name": "A", "demand": {"cpu": 1, "mem": 4}}, {"name": "B", "demand": {"cpu": 3, "mem": 1}}]
@@ -81,6 +85,10 @@ def audit(
                         raise InputError(f"audit: found {len(allocation)} allocations, expected one")
                     allocation = allocation[0]
                 arguments.append(document_path(allocation, folder, "allocation"))
+        if capacity is not None:
+            if isinstance(capacity, Sequence) and not isinstance(capacity, str):
+                raise InputError(f"capacity: found {len(capacity)}, expected one")
+            arguments.append(f"--capacity={capacity_argument(capacity, folder, 0, [])}")
         status, record = run_json([*arguments, *option_arguments(options)])
     return Audit(status == 0, record)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, Union, runtime_checkable
 
 from . import _native
-from ._commands import Option, option_arguments, run, run_json
+from ._commands import Option, OwnFile, option_arguments, run, run_json
 from ._errors import EnvironmentFailure, InputError
 from ._files import KeptFolder
 from ._native import Table
@@ -40,7 +41,9 @@ class JobSet(Protocol):
 
 
 #: What can be read as a workload.
-Source: TypeAlias = Union[str, "os.PathLike[str]", ArrowStream, ArrowArray, JobSet]
+Source: TypeAlias = Union[
+    str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], ArrowStream, ArrowArray, JobSet
+]
 
 
 class Workload:
@@ -56,8 +59,12 @@ class Workload:
     True
     """
 
-    def __init__(self, path: str, options: list[str], folder: KeptFolder | None = None) -> None:
+    def __init__(
+        self, path: str, options: list[str], folder: KeptFolder | None = None, own_file: OwnFile | None = None
+    ) -> None:
         self._path = path
+        #: The workload's file if it is removed with the workload.
+        self._own_file = own_file
         self._options = options
         # Removed with the workload.
         self._folder = folder
@@ -86,6 +93,11 @@ class Workload:
             _, self._description = run_json(["workload", "describe", *self.arguments])
         assert self._description is not None
         return self._description
+
+    @property
+    def own_files(self) -> list[OwnFile]:
+        """The files among the arguments that are removed with the workload."""
+        return [] if self._own_file is None else [self._own_file]
 
     @property
     def users(self) -> list[str]:
@@ -164,7 +176,9 @@ def read(source: Source, *, units: Mapping[str, str] | None = None, **options: O
     """Reads a workload: a file, a table of polars, pandas, DuckDB or pyarrow, or a JobSet of evalys.
 
     A file is a stored workload (Parquet) or a trace in any format that the program imports; `options` are those of
-    `evenhand workload import`, with underscores: `lenient=True`, `csv_columns="submit=created,…"`.
+    `evenhand workload import`, with underscores: `lenient=True`, `csv_columns="submit=created,…"`. The format, which is
+    detected by default, is `from_`, because `from` is a word of Python: `from_="google-2019"`. A trace of several files is a
+    list of their paths.
 
     A table has a row for each task, with columns `submit` (timestamps, or seconds), `duration` (durations or seconds; or
     `start` and `end`), `user`, one or more resources of any name, and, where known, `start`, `requested`, `account`,
@@ -183,11 +197,13 @@ def read(source: Source, *, units: Mapping[str, str] | None = None, **options: O
         # Now and not when it is used, so that an error points here.
         workload.describe()
         return workload
+    if isinstance(source, list | tuple):
+        return _read_files(source, units, options)
     if options:
         raise InputError(f"{', '.join(options)}: options of files, and a table was given")
     if not isinstance(source, ArrowStream | ArrowArray | JobSet):
         raise InputError(
-            f"found {type(source).__name__}, expected a path, a table with Arrow's C data interface"
+            f"found {type(source).__name__}, expected a path, a list of paths, a table with Arrow's C data interface"
             " (polars, pandas, DuckDB, pyarrow), or a JobSet of evalys"
         )
     folder = KeptFolder()
@@ -195,7 +211,30 @@ def read(source: Source, *, units: Mapping[str, str] | None = None, **options: O
         return _read_job_set(source, folder)
     path = str(Path(folder.name, "workload.parquet"))
     _native.store_table(source, path, list((units or {}).items()))
-    return Workload(path, [], folder)
+    return Workload(path, [], folder, OwnFile(path, "table.parquet", "a table in Python"))
+
+
+def _read_files(
+    paths: Sequence[str | os.PathLike[str]], units: Mapping[str, str] | None, options: Mapping[str, Option]
+) -> Workload:
+    """Reads a trace of several files, which becomes one stored workload."""
+    if units is not None:
+        raise InputError("units: files say themselves which units their resources have, expected units with tables only")
+    if wrong := [path for path in paths if not isinstance(path, str | os.PathLike)]:
+        raise InputError(f"found {wrong[0]!r} in a list, expected the paths of one trace")
+    if not paths:
+        raise InputError("found no path, expected those of one trace")
+    files = [os.fspath(path) for path in paths]
+    return _made(["workload", "import", *files, *option_arguments(options)], ", ".join(files))
+
+
+def _made(words: list[str], contents: str) -> Workload:
+    """The workload that a command of the program writes."""
+    folder = KeptFolder()
+    path = str(Path(folder.name, "workload.parquet"))
+    run([*words, f"--output={path}"])
+    made_by = shlex.join(["evenhand", *words, "--output=workload.parquet"])
+    return Workload(path, [], folder, OwnFile(path, "workload.parquet", contents, made_by))
 
 
 def _read_job_set(jobs: JobSet, folder: KeptFolder) -> Workload:
@@ -205,7 +244,8 @@ def _read_job_set(jobs: JobSet, folder: KeptFolder) -> Workload:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"the JobSet cannot be written: {error!r}") from error
     # At once: the JobSet may change later.
-    return Workload(Workload(str(path), ["--from=evalys-csv"], folder)._store_path(), [], folder)
+    stored = Workload(str(path), ["--from=evalys-csv"], folder)._store_path()
+    return Workload(stored, [], folder, OwnFile(stored, "jobset.parquet", "a JobSet in Python"))
 
 
 def generate(
@@ -217,8 +257,7 @@ def generate(
     >>> eh.generate("metacentrum", tasks=50, users=5, days=2, seed=7)
     <evenhand.Workload: 50 tasks of 5 users>
     """
-    folder = KeptFolder()
-    path = str(Path(folder.name, "workload.parquet"))
     options: dict[str, Option] = {"like": like, "tasks": tasks, "users": users, "days": days, "seed": seed}
-    run(["workload", "generate", *option_arguments(options), f"--output={path}"])
-    return Workload(path, [], folder)
+    # In the words of a study without a workload, which generates one.
+    contents = f"generated like {like}: {tasks} tasks of {users} users over {days:g} days, seed {seed}"
+    return _made(["workload", "generate", *option_arguments(options)], contents)

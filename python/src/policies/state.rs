@@ -1,7 +1,9 @@
 //! What a policy of Python's process decides on: users' standings, as the simulation's notifications leave them.
 
+use std::cmp::Ordering;
+
 use evenhand_model::{Time, UserId};
-use evenhand_policies::{Holdings, Job, LogPlace, PolicyContext, RelativeWeights};
+use evenhand_policies::{Holdings, Job, PolicyContext, RelativeWeights, TieRule};
 
 /// Which users a policy sees at a decision.
 #[derive(Clone, Copy, PartialEq)]
@@ -18,7 +20,10 @@ pub(crate) struct State {
     holdings: Holdings,
     /// Weights over the mean weight.
     weights: Vec<f64>,
-    first: Vec<Option<First>>,
+    /// By user: what its first pending task requested, in seconds, if it waits.
+    requested_s: Vec<Option<f64>>,
+    /// Which of two users with equal keys goes first, and the places of first pending tasks in the log.
+    ties: TieRule,
     /// What each user's first pending task demands of each resource, over the capacity.
     demand: Vec<f64>,
     rows: Rows,
@@ -26,12 +31,6 @@ pub(crate) struct State {
     changed: Vec<UserId>,
     is_changed: Vec<bool>,
     now: Time,
-}
-
-/// A user's first pending task.
-struct First {
-    place: LogPlace,
-    requested_s: f64,
 }
 
 /// The users whom a policy sees, by number: a row for each, stored by column.
@@ -96,7 +95,8 @@ impl State {
         State {
             seen,
             weights: (0..users).map(|user| 1.0 / relative.inverse(UserId(user as u32))).collect(),
-            first: (0..users).map(|_| None).collect(),
+            requested_s: vec![None; users],
+            ties: TieRule::new(users),
             demand: vec![0.0; users * holdings.width()],
             holdings,
             rows: Rows::default(),
@@ -144,7 +144,8 @@ impl State {
     }
 
     pub(crate) fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
-        self.first[user.index()] = first.map(|job| First { place: job.place, requested_s: job.requested.secs_f64() });
+        self.requested_s[user.index()] = first.map(|job| job.requested.secs_f64());
+        self.ties.set_first_pending(user, first);
         if let Some(job) = first {
             let width = self.holdings.width();
             let row = self.demand[user.index() * width..].iter_mut().take(width);
@@ -183,8 +184,9 @@ impl State {
 
     /// Sets the row of a user who waits.
     fn show(&mut self, user: UserId) {
-        let State { holdings, weights, first, demand, rows, .. } = self;
-        let Some(first) = &first[user.index()] else { return };
+        let State { holdings, weights, requested_s, ties, demand, rows, .. } = self;
+        let Some(requested_s) = requested_s[user.index()] else { return };
+        let place = ties.place(user);
         let width = holdings.width();
         let at = rows.find(user).unwrap_or_else(|at| {
             rows.insert(at, width);
@@ -192,9 +194,9 @@ impl State {
         });
         rows.users[at] = i64::from(user.0);
         rows.weight[at] = weights[user.index()];
-        rows.submitted[at] = first.place.submitted.secs_f64();
-        rows.position[at] = first.place.position as i64;
-        rows.requested[at] = first.requested_s;
+        rows.submitted[at] = place.submitted.secs_f64();
+        rows.position[at] = place.position as i64;
+        rows.requested[at] = requested_s;
         let shares = &mut rows.shares[at * width..][..width];
         for (r, (share, held)) in shares.iter_mut().zip(holdings.row(user)).enumerate() {
             *share = holdings.share(r, *held);
@@ -203,12 +205,13 @@ impl State {
     }
 
     pub(crate) fn is_waiting(&self, user: UserId) -> bool {
-        self.first.get(user.index()).is_some_and(Option::is_some)
+        self.requested_s.get(user.index()).is_some_and(Option::is_some)
     }
 
-    /// Returns the place in the log of the user's first pending task, by which ties are broken.
-    pub(crate) fn place(&self, user: UserId) -> LogPlace {
-        self.first[user.index()].as_ref().map_or(LogPlace::default(), |first| first.place)
+    /// Compares two users with equal keys: `Less` if `a` goes first. It is the rule of the program's own policies, also
+    /// where repeats draw the ties.
+    pub(crate) fn compare_ties(&self, a: UserId, b: UserId) -> Ordering {
+        self.ties.compare(a, b)
     }
 
     pub(crate) fn shares(&self, user: UserId) -> Vec<f64> {

@@ -18,7 +18,7 @@ const A_SPAN: &str = "a time span: a duration, or seconds from 0 on (nanoseconds
 const AN_AMOUNT: &str = "an amount: a number of at least 0 with at most nine decimals";
 const A_COUNT: &str = "a count: a whole number from 1 to 4294967294";
 const A_NUMBER_OF_NODES: &str = "a number of nodes: a whole number from 1 to 4294967294, or null";
-const A_NAME: &str = "a name: a text";
+const A_NAME: &str = "a name: a text or a whole number";
 
 /// Builds the workload of a table of tasks.
 ///
@@ -289,6 +289,8 @@ impl<'a> Column<'a> {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
                 Ok(Texts(self.cast(&DataType::Utf8, A_NAME)?))
             }
+            // Numbers of users, as in anonymised logs: in digits.
+            kind if kind.is_integer() => Ok(Texts(self.cast(&DataType::Utf8, A_NAME)?)),
             _ => Err(self.wrong_type(A_NAME)),
         }
     }

@@ -5,8 +5,8 @@ use evenhand_policies::Decay;
 
 use crate::failure::Failure;
 
-/// Default discount per second; Sadok et al. (2021) find it best at every load.
-pub(crate) const DEFAULT_DELTA: &str = "0.999999";
+/// Default discount per second.
+pub(crate) const DEFAULT_DELTA: &str = Decay::DEFAULT_DELTA;
 
 /// Parses `--delta`, a discount per second.
 pub(crate) fn parse_delta(text: &str) -> Result<Decay, Failure> {

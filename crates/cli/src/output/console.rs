@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evenhand_child_process::StopFlag;
@@ -14,7 +15,7 @@ use serde::Serialize;
 
 use crate::arguments::{Common, Format};
 use crate::failure::Failure;
-use crate::host::{Captured, Host};
+use crate::host::{Captured, Host, HostFile};
 use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::explain::explanation;
 use crate::output::fold_lines::{COLUMNS, fold_lines, fold_prose};
@@ -44,12 +45,20 @@ impl Console {
 
     /// Returns the console of a command that `host` runs: it prints into memory.
     pub(crate) fn hosted(common: &Common, arguments: &[OsString], host: &Host) -> Console {
-        Console { hosted: Some((host.clone(), Arc::default())), ..Console::new(common, arguments) }
+        let command = command_line_of_host(arguments, &host.files());
+        Console { command, hosted: Some((host.clone(), Arc::default())), ..Console::new(common, &[]) }
     }
 
     /// Returns the command line, quoted for a shell where necessary, with the program's name instead of its path.
     pub(crate) fn command(&self) -> &str {
         &self.command
+    }
+
+    /// Returns what a record states for a file of the command line: its path, or what it holds if the host removes it.
+    pub(crate) fn stated(&self, path: &Path) -> String {
+        let files = self.host().map_or(Vec::new(), Host::files);
+        let file = files.into_iter().find(|file| Path::new(&file.path) == path);
+        file.map_or_else(|| path.display().to_string(), |file| file.contents)
     }
 
     /// Returns the host, if the command has one.
@@ -218,6 +227,18 @@ fn command_line(arguments: &[OsString]) -> String {
     std::iter::once("evenhand".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
+/// Returns the command line with names in place of the paths of files that the host removes, after the command lines that
+/// make them.
+fn command_line_of_host(arguments: &[OsString], files: &[HostFile]) -> String {
+    let named = |argument: &OsString| match argument.to_str() {
+        Some(text) => files.iter().fold(text.to_string(), |text, file| text.replace(&file.path, &file.argument)).into(),
+        None => argument.clone(),
+    };
+    let command = command_line(&arguments.iter().map(named).collect::<Vec<_>>());
+    let made = files.iter().filter_map(|file| file.made_by.clone());
+    made.chain([command]).collect::<Vec<_>>().join(" && ")
+}
+
 /// Returns whether `NO_COLOR` is unset or empty (<https://no-color.org>).
 pub(crate) fn colours_are_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -247,6 +268,26 @@ mod tests {
             "title\n\n\x1b[1muser  wait\x1b[0m\n\x1b[2m----------\x1b[0m\n\x1b[1mann      1\x1b[0m\n\x1b[2m---\x1b[0m"
         );
         assert_eq!(with_bold_headers("a - b\n--\nc"), "a - b\n--\nc");
+    }
+
+    #[test]
+    fn files_that_a_host_removes_have_names_in_the_command_line() {
+        let file = |path: &str, argument: &str, made_by: Option<&str>| HostFile {
+            path: path.into(),
+            argument: argument.into(),
+            contents: String::new(),
+            made_by: made_by.map(String::from),
+        };
+        let files = [
+            file("/tmp/a/pool.toml", "cpu=1,mem=2", None),
+            file("/tmp/b/w.parquet", "w.parquet", Some("evenhand workload generate -o w.parquet")),
+        ];
+        let arguments =
+            ["evenhand", "study", "/tmp/b/w.parquet", "--capacity=0.5,/tmp/a/pool.toml"].map(OsString::from);
+        assert_eq!(
+            command_line_of_host(&arguments, &files),
+            "evenhand workload generate -o w.parquet && evenhand study w.parquet --capacity=0.5,cpu=1,mem=2"
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use evenhand_simulator::Backfill;
 
 use crate::jobs_on_site::OnSite;
-use crate::plan::{Plan, RunPlan};
+use crate::plan::{Plan, RunPlan, Starts};
 
 /// The repeats of a study that can afford them: their intervals are reasonable, and more cost more than they tell.
 pub const DEFAULT_REPEATS: u32 = 10;
@@ -42,6 +42,11 @@ impl Plan {
             scheduler * if site.cluster.is_some() { 4 } else { 1 }
         };
         let reacting = if self.reactions.is_some() { 4 } else { 1 };
-        reacting * run.on_site.as_deref().map_or(1, site)
+        // A policy of a host's language, whose decisions take most of the time.
+        let deciding = match &run.starts {
+            Starts::Under(registration) => u64::from(registration.relative_cost),
+            Starts::Logged => 1,
+        };
+        deciding * reacting * run.on_site.as_deref().map_or(1, site)
     }
 }

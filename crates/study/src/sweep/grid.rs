@@ -127,8 +127,8 @@ pub struct Variant {
 }
 
 const EQUAL: &str = "equal";
-/// The best delta at every load in Sadok et al. (2021); as for a study.
-const DEFAULT_DELTA: &str = "0.999999";
+/// As for a study.
+const DEFAULT_DELTA: &str = Decay::DEFAULT_DELTA;
 const FIELDS: [&str; 13] = [
     "workload",
     "generate",

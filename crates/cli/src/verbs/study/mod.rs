@@ -131,7 +131,8 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         None => site,
     });
     let inputs = PolicyInputs { site, ..inputs };
-    let capacities = question.capacity_names.join(", ");
+    let capacities: Vec<String> = question.capacity_names.iter().map(|name| console.stated(name.as_ref())).collect();
+    let capacities = capacities.join(", ");
     let request = study_request(args, question, decays, inputs, scheduler.options);
     let plan = Plan::new(workload, &request).map_err(|error| match error {
         PlanError::Policy(error) => policy_failure(error),
@@ -242,7 +243,7 @@ fn refuse_for_slurm(
 /// Reads or generates the workload; also returns a description of its source.
 fn workload(args: &StudyArgs, common: &Common, console: &Console) -> Result<(Workload, String), Failure> {
     if let Some(path) = &args.workload {
-        return Ok((read_workload(path, &args.trace, common, console)?, path.display().to_string()));
+        return Ok((read_workload(path, &args.trace, common, console)?, console.stated(path)));
     }
     let options = GenerateOptions {
         model: TraceModel::Google2011,
@@ -375,8 +376,8 @@ fn method(
     parameters.extend(args.policies.general_parameters(registry, settings, &request.policies)?);
     parameters.extend([
         match &args.accounts {
-            None => parameter("weights", args.weights.as_ref().map_or("1 each".into(), |p| p.display().to_string())),
-            Some(path) => parameter("accounts", path.display().to_string()),
+            None => parameter("weights", args.weights.as_ref().map_or("1 each".into(), |path| console.stated(path))),
+            Some(path) => parameter("accounts", console.stated(path)),
         },
         parameter(
             "a task that does not fit",
