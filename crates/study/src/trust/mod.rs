@@ -418,7 +418,7 @@ mod tests {
         let closure = evenhand_model::Closure {
             name: "c".into(),
             machines: Vec::new(),
-            from: evenhand_model::SiteTime::Date(0),
+            from: evenhand_model::SiteTime::Date(evenhand_model::Time::ZERO),
             to: None,
             may_overlap: false,
         };
