@@ -95,10 +95,12 @@ fn check(path: &Path, expected: &'static str, is_expected: fn(&fs::Metadata) -> 
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(without_waiting).open(path)?;
-    if file.metadata()?.is_file() {
-        return Ok(file);
+    match file.metadata()?.file_type() {
+        kind if kind.is_file() => Ok(file),
+        kind if kind.is_dir() => Err(rustix::io::Errno::ISDIR.into()),
+        // As a folder, the fault of the path that was given.
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "found a pipe or a device, expected a regular file")),
     }
-    Err(io::Error::other("found a folder, a pipe or a device, expected a regular file"))
 }
 
 /// The largest file of a configuration: a table of half a million groups.
@@ -201,10 +203,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        for path in [pipe.as_path(), Path::new("/dev/zero"), folder.path()] {
+        for path in [pipe.as_path(), Path::new("/dev/zero")] {
             let error = read_source(path).unwrap_err().to_string();
             assert!(error.contains("expected a regular file"), "{error}");
         }
+        let error = read_source(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("Is a directory"), "{error}");
         let large = folder.path().join("large");
         fs::File::create(&large).unwrap().set_len(LARGEST + 1).unwrap();
         assert!(read_source(&large).unwrap_err().to_string().contains("found more than 64 MiB"));

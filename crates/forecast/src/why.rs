@@ -85,7 +85,8 @@ pub struct Explanation {
     pub holders: Vec<Holder>,
 }
 
-/// The most that was in use at once of each resource, in the smallest unit of the log.
+/// The most that was in use at once of each resource, in the smallest unit of the log; no less than a job had that ended in the
+/// second in which it started.
 pub fn peak_use(workload: &Workload, log: &Log) -> Vec<u128> {
     let jobs = log.jobs();
     let mut events: Vec<(i64, bool, usize)> =
@@ -97,7 +98,7 @@ pub fn peak_use(workload: &Workload, log: &Log) -> Vec<u128> {
     for (_, starts, job) in events {
         for (r, amount) in workload.amounts(log.row(job)).iter().enumerate() {
             held[r] += if starts { i128::from(amount.0) } else { -i128::from(amount.0) };
-            peak[r] = peak[r].max(u128::try_from(held[r]).unwrap_or(0));
+            peak[r] = peak[r].max(u128::try_from(held[r]).unwrap_or(0)).max(amount.0.into());
         }
     }
     peak

@@ -159,7 +159,8 @@ fn columns_of_a_later_format_are_resources_in_an_older_file() {
     store::write(&path, &w).unwrap();
     assert_eq!(store::read(&path).unwrap().detail(Detail::Machines, 0), Some("n1"));
     let schema = "message m { required int64 submit_ns; required int64 duration_ns; required binary user (STRING); required int64 machines; }";
-    let (_folder, path) = foreign(schema, |g| {
+    let version = vec![KeyValue::new("evenhand.version".to_string(), "0.1.0".to_string())];
+    let (_folder, path) = foreign_with(schema, Some(version), |g| {
         int64(g, &[5], None);
         int64(g, &[7], None);
         text(g, &["a"], None);

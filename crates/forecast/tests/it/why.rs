@@ -68,6 +68,15 @@ proptest! {
     }
 }
 
+/// A job that had 9 processors for no time shows that the site has them.
+#[test]
+fn the_peak_of_use_is_no_less_than_a_job_without_duration_had() {
+    let spec = |submit, size, run, user| JobSpec { submit, size, run, limit: 60, user };
+    let jobs = [spec(0, 2, 5, 0), spec(10, 9, 0, 1), spec(20, 2, 30, 0)];
+    let workload = log_of(&jobs, &[0, 50, 60]);
+    assert_eq!(peak_use(&workload, &Log::of(&workload).unwrap()), [9]);
+}
+
 #[test]
 fn a_worked_example() {
     // 8 processors: user 0 takes 6 for 100 s, user 1 takes 2 for 50 s; user 2 wants 4, and a later job of user 1 is backfilled.
