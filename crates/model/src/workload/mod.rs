@@ -7,6 +7,7 @@ mod details;
 mod overflow;
 mod requested;
 mod task;
+mod without_resource;
 
 use std::collections::HashMap;
 

@@ -90,7 +90,8 @@ impl Workload {
     }
 }
 
-fn billionths(amounts: &[Amount], decimals: &[u8]) -> Vec<Nano> {
+/// Returns amounts in billionths.
+pub(super) fn billionths(amounts: &[Amount], decimals: &[u8]) -> Vec<Nano> {
     let steps = decimals.iter().map(|d| 10u128.pow(u32::from(NANO_DECIMALS - d)));
     amounts.iter().zip(steps).map(|(amount, step)| Nano::from(amount.0) * step).collect()
 }
