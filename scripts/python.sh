@@ -14,7 +14,8 @@ export CARGO_TARGET_DIR=$PWD/target
 python=$PWD/target/venv/bin/python
 
 rm -rf target/wheels
-../scripts/wheel.sh "$program" target/wheels quick
+# Compiled by clippy's driver, so that one pass lints the module and builds it.
+RUSTC_WORKSPACE_WRAPPER=clippy-driver RUSTFLAGS="-D warnings" ../scripts/wheel.sh "$program" target/wheels quick
 PATH=$path "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index target/wheels/*.whl
 
 if [ $# != 0 ]; then
