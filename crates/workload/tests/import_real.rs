@@ -180,8 +180,9 @@ fn public_traces_are_recognised() {
     let Some(path) = data("alibaba/gpu-v2023/openb_pod_list_gpuspec20.csv.zst") else { return };
     let found = read(&path, &ImportOptions::default()).workload;
     let typed = (0..found.len()).filter_map(|row| found.detail(Detail::Requires, row));
-    assert_eq!(typed.clone().filter(|words| *words == "gpu:v100m16|gpu:v100m32").count(), 95);
-    assert!(typed.clone().count() > 1000);
+    // Of 95 such rows 85 have a scheduled_time.
+    assert_eq!(typed.clone().filter(|words| *words == "gpu:v100m16|gpu:v100m32").count(), 85);
+    assert!(typed.count() > 1000);
 }
 
 /// The sample of Google's trace of 2019 has single events of many attempts; few attempts are whole.
