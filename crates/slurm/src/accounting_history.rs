@@ -17,8 +17,8 @@ use crate::run_commands::{Call, Commands};
 /// processors of their nodes and had requested fewer. Without free text of users (names, comments), which may contain the separator.
 const COLUMNS: &str = "--format=JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,AllocTRES,Reservation,Constraints,NodeList";
 
-/// The commands that submitted the jobs, for throttles of arrays, nice values and whole nodes: free text, which may contain the separator
-/// and line ends.
+/// The commands that submitted the jobs, for throttles of arrays, nice values, types of GPUs and whole nodes: free text, which may contain
+/// the separator and line ends.
 const COMMANDS: &str = "--format=JobID,SubmitLine";
 
 /// A time window.
@@ -73,7 +73,7 @@ impl History {
         let mut unknown = Vec::new();
         let lines = commands.run(&self.call_for(COMMANDS)).unwrap_or_else(|error| {
             unknown.push(format!(
-                "nice values, jobs of whole nodes and throttles of arrays in commands are not known: {error}."
+                "nice values, jobs of whole nodes, types of GPUs and throttles of arrays in commands are not known: {error}."
             ));
             String::new()
         });

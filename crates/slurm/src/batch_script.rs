@@ -1,11 +1,10 @@
 //! The request of a batch script: its `#SBATCH` lines, as far as a forecast needs them.
 
 use evenhand_model::Span;
-use evenhand_workload::slurm_notation::memory;
+use evenhand_workload::slurm_notation::{memory, parse_gres};
 use thiserror::Error;
 
 use crate::error::quoted;
-use crate::generic_resources::parse_gres;
 use crate::new_request::NewRequest;
 use crate::parse_values::Limit;
 

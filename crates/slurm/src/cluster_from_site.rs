@@ -1,6 +1,6 @@
 //! Converts a site's nodes and partitions to the cluster that a simulation uses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use evenhand_model::{Cluster, MachineGroup, Queue, Rational, ResourceQuantity, Span, expand_hostlist};
@@ -16,8 +16,8 @@ pub struct ClusterOptions {
     /// The prefix of features that state a node's speed as a number after it: `spec_` for `spec_150`. The slowest node
     /// has speed 1.
     pub speed_feature: Option<String>,
-    /// Whether features of nodes are properties of their machines. One that has the name of a partition, but not its nodes,
-    /// keeps the name, and the partition's property becomes `partition:NAME`.
+    /// Whether features of nodes, and the types of their GPUs (`gpu:a100`), are properties of their machines. A feature that has the
+    /// name of a partition, but not its nodes, keeps the name, and the partition's property becomes `partition:NAME`.
     pub with_features: bool,
 }
 
@@ -84,10 +84,12 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
         let is_feature = used.iter().any(|(_, node)| has(node).0);
         if is_feature && differs { format!("partition:{partition}") } else { partition.clone() }
     };
-    // Equal in amounts, speed, weight, partitions and features.
+    let gpu_types = |node: &Node| if options.with_features { node.gpu_types() } else { BTreeSet::new() };
+    // Equal in amounts, speed, weight, partitions, features and types of GPUs.
     let mut equal: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (at, node) in &used {
-        let mut properties: Vec<String> = node.partitions.iter().map(of_partition).chain(features(node)).collect();
+        let mut properties: Vec<String> =
+            node.partitions.iter().map(of_partition).chain(features(node)).chain(gpu_types(node)).collect();
         properties.sort();
         properties.dedup();
         let weight = u32::try_from(node.weight).unwrap_or(u32::MAX);
@@ -261,6 +263,22 @@ mod tests {
         );
         let queues: Vec<&str> = found.queues.iter().map(|queue| queue.properties[0].as_str()).collect();
         assert_eq!(queues, ["main", "partition:fast", "partition:ib"]);
+    }
+
+    #[test]
+    fn types_of_gpus_are_properties_of_machines() {
+        let node = |name: &str, gres: &str| format!("NodeName={name} CPUTot=8 Partitions=gpu State=IDLE Gres={gres}\n");
+        let nodes = [("g1", "gpu:A100:2(S:0-1)"), ("g2", "gpu:h100:2"), ("g3", "gpu:a100:2"), ("g4", "gpu:2")];
+        let nodes: String =
+            nodes.iter().map(|(name, gres)| node(name, gres)).chain([node("g5", "gpu:a:1,gpu:b:1")]).collect();
+        let nodes = Nodes::parse(&nodes).unwrap().nodes;
+        let of = |with_features: bool| {
+            let options = ClusterOptions { with_features, ..ClusterOptions::default() };
+            let groups = cluster(&nodes, &[], &options).cluster.groups;
+            groups.iter().map(|group| format!("{} {}", group.name, group.properties.join(" "))).collect::<Vec<_>>()
+        };
+        assert_eq!(of(true), ["g[1,3] gpu gpu:a100", "g2 gpu gpu:h100", "g4 gpu", "g5 gpu gpu:a gpu:b"]);
+        assert_eq!(of(false), ["g[1-5] gpu"]);
     }
 
     #[test]

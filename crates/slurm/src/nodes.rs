@@ -1,7 +1,11 @@
 //! The nodes of a site: `scontrol show node`.
 
+use std::collections::BTreeSet;
+
+use evenhand_model::Requirements;
+use evenhand_workload::slurm_notation::{Gres, parse_gres};
+
 use crate::error::{ReadError, TextError};
-use crate::generic_resources::{Gres, parse_gres};
 use crate::parse_key_values::{Record, records};
 use crate::parse_table::Field;
 use crate::run_commands::{Call, Commands};
@@ -51,6 +55,17 @@ impl Node {
     pub fn gpus(&self) -> u64 {
         let has = self.gres.iter().filter(|g| g.name == "gpu").fold(0, |sum: u64, g| sum.saturating_add(g.count));
         has.max(self.configured.gpus())
+    }
+
+    /// Returns the words that jobs require to have GPUs of its types: those of Gres, else of CfgTRES, where Slurm may name a
+    /// type of GPUs without one.
+    pub fn gpu_types(&self) -> BTreeSet<String> {
+        let of_gres: Vec<&Gres> = self.gres.iter().filter(|g| g.name == "gpu" && g.count > 0).collect();
+        let words = |kinds: &mut dyn Iterator<Item = &str>| kinds.filter_map(Requirements::gpu_type).collect();
+        match of_gres.is_empty() {
+            true => words(&mut self.configured.gpu_types().filter(|(_, n)| *n > 0).map(|(kind, _)| kind)),
+            false => words(&mut of_gres.iter().filter_map(|g| g.kind.as_deref())),
+        }
     }
 
     /// Returns whether no job can start on it: it is down, drained, failing, being shut down, or of state FUTURE.
@@ -172,6 +187,11 @@ mod tests {
             Nodes::parse("NodeName=g CfgTRES=cpu=64,mem=4G,gres/gpu=4,gres/gpu:a100=4\nNodeName=h CPUTot=2\n").unwrap();
         assert_eq!((nodes.nodes[0].cpus, nodes.nodes[0].memory, nodes.nodes[0].gpus()), (64, 4 << 30, 4));
         assert_eq!((nodes.nodes[1].cpus, nodes.nodes[1].memory, nodes.nodes[1].is_unavailable()), (2, 0, false));
+        let types = |text: &str| Vec::from_iter(Nodes::parse(text).unwrap().nodes[0].gpu_types()).join(" ");
+        assert_eq!(types("NodeName=g CPUTot=2 CfgTRES=cpu=64,gres/gpu=4,gres/gpu:A100=4\n"), "gpu:a100");
+        let mixed = "NodeName=g CPUTot=2 Gres=gpu:1g.5gb:7(S:0),gpu:A100:2,gpu:l4:0,fpga:x:1 CfgTRES=gres/gpu:v100=9\n";
+        assert_eq!(types(mixed), "gpu:1g.5gb gpu:a100");
+        assert_eq!(types("NodeName=g CPUTot=2 Gres=gpu:4 CfgTRES=gres/gpu:v100=4\n"), "");
         let error = |text: &str| Nodes::parse(text).unwrap_err().to_string();
         assert_eq!(
             error("NodeName=g CPUTot=many\n"),

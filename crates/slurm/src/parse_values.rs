@@ -6,18 +6,7 @@ use evenhand_model::calendar::parse_date_time;
 use evenhand_model::duration_text::wall_time;
 use evenhand_model::{Span, Time};
 use evenhand_workload::slurm_notation::limit;
-
-/// Parses a whole number, with K for 1024 and M for 1024 K, as `squeue` shortens 2048 to 2K.
-pub(crate) fn number(text: &str) -> Option<u64> {
-    let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit()).then(|| t.parse::<u64>().ok()).flatten();
-    let (number, shift) = match text.as_bytes().last()? {
-        b'K' => (&text[..text.len() - 1], 10),
-        b'M' => (&text[..text.len() - 1], 20),
-        b'G' => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
-    };
-    digits(number)?.checked_mul(1 << shift)
-}
+pub(crate) use evenhand_workload::slurm_notation::number;
 
 /// Returns what is expected in place of a text that [`number`] does not read: a whole number, or a smaller one.
 pub(crate) fn expected_number(found: &str) -> String {

@@ -1,11 +1,10 @@
 //! The queue: `squeue -O`.
 
 use evenhand_model::{Nano, Time};
-use evenhand_workload::slurm_notation::memory;
+use evenhand_workload::slurm_notation::{Gres, memory, parse_gres};
 
 use crate::array_task_ids::ArrayTaskIds;
 use crate::error::{ReadError, TextError};
-use crate::generic_resources::{Gres, parse_gres};
 use crate::parse_table::{Field, Row, SEPARATOR, Table};
 use crate::parse_values::{Limit, number, signed, time};
 use crate::run_commands::{Call, Commands};

@@ -19,7 +19,7 @@ use crate::replay::ReplayOn;
 use crate::scheduler::{backfill_text, scheduler_text};
 
 /// The version of the simulation; changes when the same inputs give other or more results.
-pub(crate) const SIMULATION: &str = "jobs 12";
+pub(crate) const SIMULATION: &str = "jobs 13";
 /// The same of Slurm's scheduler.
 const SLURM_SIMULATION: &str = "slurm 10";
 

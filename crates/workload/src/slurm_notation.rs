@@ -1,9 +1,12 @@
-//! Parses durations, limits, sizes and TRES in the notation of Slurm's commands.
+//! Parses durations, limits, sizes, TRES and generic resources in the notation of Slurm's commands.
 //!
 //! Functions return `None` for a text of another form; the caller knows its place. Amounts are in billionths, memory is
 //! in billionths of a byte. Dates are parsed by [`evenhand_model::calendar`].
 
+mod generic_resources;
+
 use evenhand_model::{Nano, Span};
+pub use generic_resources::{Gres, parse_gres};
 
 use crate::import::parse_number::{NANO, decimal, integer};
 
@@ -107,18 +110,52 @@ pub fn tres(text: &[u8]) -> Result<Amounts, TresError<'_>> {
     Ok(amounts)
 }
 
-/// Returns whether a TRES names a type of GPU or a generic resource other than GPUs; what Slurm measures of GPUs is none.
-pub fn is_other_gres(name: &[u8]) -> bool {
-    name.strip_prefix(b"gres/").is_some_and(|name| ![&b"gpu"[..], b"gpumem", b"gpuutil"].contains(&name))
+/// What a list of TRES names beside processors, memory and GPUs of any type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedGres {
+    /// The types of GPUs: `a100` of `gres/gpu:a100=2`.
+    pub gpu_types: Vec<String>,
+    /// Whether it has the number of GPUs of any type, `gres/gpu`.
+    pub has_all_gpus: bool,
+    /// Whether it has generic resources other than GPUs.
+    pub has_others: bool,
 }
 
-/// Returns whether one of `cpu=8,gres/gpu:a100=2,gres/fpga=1` is a type of GPU or a generic resource other than GPUs.
-pub fn has_other_gres(text: &[u8]) -> bool {
-    let mut names = text.split(|&b| b == b',').filter_map(|part| {
-        let (name, value) = part.split_at(part.iter().position(|&b| b == b'=')?);
-        count(&value[1..]).filter(|n| *n > 0).map(|_| name)
-    });
-    names.any(is_other_gres)
+impl NamedGres {
+    /// Reads a text such as `cpu=8,gres/gpu=2,gres/gpu:a100=2,gres/fpga=1`. What is malformed, or 0, names nothing.
+    pub fn of_text(text: &[u8]) -> NamedGres {
+        let mut named = NamedGres::default();
+        for part in text.split(|&b| b == b',') {
+            let Some(equals) = part.iter().position(|&b| b == b'=') else { continue };
+            if let (Some(name), Some(1..)) = (part[..equals].strip_prefix(b"gres/"), count(&part[equals + 1..])) {
+                named.add(&String::from_utf8_lossy(name));
+            }
+        }
+        named
+    }
+
+    /// Adds a generic resource by its name without `gres/`: `gpu:a100`.
+    pub fn add(&mut self, name: &str) {
+        match name.split_once(':').unwrap_or((name, "")) {
+            ("gpu", "") => self.has_all_gpus = true,
+            ("gpu", kind) => self.gpu_types.push(kind.to_string()),
+            // What Slurm measures of GPUs is no resource.
+            ("gpumem" | "gpuutil", _) => {}
+            _ => self.has_others = true,
+        }
+    }
+}
+
+/// Parses a whole number, with K for 1024 and M for 1024 K, as `squeue` shortens 2048 to 2K.
+pub fn number(text: &str) -> Option<u64> {
+    let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit()).then(|| t.parse::<u64>().ok()).flatten();
+    let (number, shift) = match text.as_bytes().last()? {
+        b'K' => (&text[..text.len() - 1], 10),
+        b'M' => (&text[..text.len() - 1], 20),
+        b'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    digits(number)?.checked_mul(1 << shift)
 }
 
 /// Parses a number to billionths.
@@ -171,15 +208,19 @@ mod tests {
 
     #[test]
     fn types_of_gpus_and_other_generic_resources_are_found() {
-        for (text, found) in [
-            ("cpu=8,mem=4G,gres/gpu=2", false),
-            ("cpu=8,gres/gpu=2,gres/gpumem=4G,gres/gpuutil=7", false),
-            ("cpu=8,gres/gpu=1,gres/gpu:h100=1", true),
-            ("cpu=1,gres/fpga=1", true),
-            ("cpu=1,gres/fpga=0", false),
-            ("", false),
+        let found = |text: &str| {
+            let NamedGres { gpu_types, has_all_gpus, has_others } = NamedGres::of_text(text.as_bytes());
+            (gpu_types.join(" "), has_all_gpus, has_others)
+        };
+        for (text, types, has_all_gpus, has_others) in [
+            ("cpu=8,mem=4G,gres/gpu=2", "", true, false),
+            ("cpu=8,gres/gpu=2,gres/gpumem=4G,gres/gpuutil=7", "", true, false),
+            ("cpu=8,gres/gpu=3,gres/gpu:H100=1,gres/gpu:1g.5gb=2", "H100 1g.5gb", true, false),
+            ("gres/gpu:a100=1,gres/gpu:l4=0,gres/fpga:x=1", "a100", false, true),
+            ("cpu=1,gres/fpga=0,gres/gpu=0,gres/gpu:a100=x,gres/gpu:l4", "", false, false),
+            ("", "", false, false),
         ] {
-            assert_eq!(has_other_gres(text.as_bytes()), found, "{text}");
+            assert_eq!(found(text), (types.into(), has_all_gpus, has_others), "{text}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use evenhand_model::Detail;
 use evenhand_workload::Source;
 use evenhand_workload::import::{Format, ImportError, ImportOptions, Imported, MemoryPer, MemoryUnit, import};
 
@@ -176,6 +177,12 @@ fn public_traces_are_recognised() {
         assert_eq!((found.summary.format, found.summary.rows_read), (format, rows), "{file}");
         assert!(found.summary.tasks > rows / 2, "{file}");
     }
+    let Some(path) = data("alibaba/gpu-v2023/openb_pod_list_gpuspec20.csv.zst") else { return };
+    let found = read(&path, &ImportOptions::default()).workload;
+    let typed = (0..found.len()).filter_map(|row| found.detail(Detail::Requires, row));
+    // Of 95 such rows 85 have a scheduled_time.
+    assert_eq!(typed.clone().filter(|words| *words == "gpu:v100m16|gpu:v100m32").count(), 85);
+    assert!(typed.count() > 1000);
 }
 
 /// The sample of Google's trace of 2019 has single events of many attempts; few attempts are whole.

@@ -132,7 +132,7 @@ impl JobTasks {
 ///
 /// `a|b` requires one of the two, `^a` the absence of a, and `#excl` that the job has its machines for itself. `#tasks=2` requires
 /// nothing: the job's tasks of two processors each may be on any number of machines. With `#tasks-on-nodes=2` they are on as many
-/// machines as the job has nodes, at least one on each.
+/// machines as the job has nodes, at least one on each. `gpu:h100` requires GPUs of a type, whatever the case of its letters.
 ///
 /// ```
 /// use evenhand_model::Requirements;
@@ -161,6 +161,34 @@ impl Requirements {
 
     /// The word of a job whose chunks are each on a machine of its own.
     pub const SEPARATE_MACHINES: &'static str = "#scatter";
+
+    /// What the word of a type of GPUs begins with.
+    const GPU: &'static str = "gpu:";
+
+    /// Returns the word of machines with GPUs of a type, such as `gpu:h100`, in small letters; `None` if the type has a character
+    /// that separates words.
+    ///
+    /// ```
+    /// use evenhand_model::Requirements;
+    /// assert_eq!(Requirements::gpu_type("H100").as_deref(), Some("gpu:h100"));
+    /// assert_eq!(Requirements::gpu_type("a,b"), None);
+    /// ```
+    pub fn gpu_type(name: &str) -> Option<String> {
+        let is_name =
+            !name.is_empty() && !name.contains(|c: char| ",|".contains(c) || c.is_whitespace() || c.is_control());
+        is_name.then(|| format!("{}{}", Requirements::GPU, name.to_ascii_lowercase()))
+    }
+
+    /// Returns whether a property of a machine is the required word: the same text, or a type of GPUs whose letters differ in case
+    /// only.
+    ///
+    /// ```
+    /// use evenhand_model::Requirements;
+    /// assert!(Requirements::is_met_by("gpu:H100", "gpu:h100") && !Requirements::is_met_by("SSD", "ssd"));
+    /// ```
+    pub fn is_met_by(word: &str, property: &str) -> bool {
+        word == property || (word.starts_with(Requirements::GPU) && word.eq_ignore_ascii_case(property))
+    }
 
     /// Parses the words.
     pub fn parse(text: &str) -> Requirements {

@@ -2,7 +2,7 @@
 
 use evenhand_model::{
     Amount, Capacity, CapacityError, Closure, Cluster, ClusterError, Licence, MachineNames, PreemptMode,
-    QualityOfService, Queue, Rational, Resource, SiteTime, Span, UBig, to_f64, whole_steps,
+    QualityOfService, Queue, Rational, Requirements, Resource, SiteTime, Span, UBig, to_f64, whole_steps,
 };
 use thiserror::Error;
 
@@ -34,7 +34,8 @@ impl Group {
     /// Whether a word that jobs require is a property of the machines, or names them (in MetaCentrum's logs after `cl_`).
     pub(crate) fn has_property(&self, word: &str) -> bool {
         let names = [Some(word), word.strip_prefix("cl_")];
-        self.properties.iter().any(|property| property == word) || names.contains(&Some(self.name.as_str()))
+        self.properties.iter().any(|property| Requirements::is_met_by(word, property))
+            || names.contains(&Some(self.name.as_str()))
     }
 
     /// How long something runs here that takes `span` at speed 1, rounded up to whole nanoseconds.

@@ -1,12 +1,13 @@
-//! Resources of a site that hold no job back in a simulation: memory that Slurm does not count, types of GPUs, and generic
-//! resources other than GPUs.
+//! Resources of a site that hold no job back in a simulation: memory that Slurm does not count, types of GPUs
+//! of which one node has several, and generic resources other than GPUs.
 
 use std::collections::BTreeSet;
+
+use evenhand_workload::slurm_notation::parse_gres;
 
 use super::effect::Unmodelled;
 use super::slurm_conf::SlurmConf;
 use crate::configuration::Configuration;
-use crate::generic_resources::parse_gres;
 
 /// The parameters of the select plugin, which decide whether memory is a resource.
 const PARAMETERS: &str = "SelectTypeParameters";
@@ -31,8 +32,7 @@ pub fn memory_without_effect(configuration: &Configuration, place: String) -> Op
 
 /// Lists the generic resources of nodes that a simulation does not tell apart or does not count.
 pub(super) fn note_generic_resources(conf: &SlurmConf, found: &mut Vec<Unmodelled>) {
-    let mut kinds = BTreeSet::new();
-    let (mut typed, mut others) = (Vec::new(), Vec::new());
+    let (mut mixed, mut others) = (Vec::new(), Vec::new());
     for (option, values) in conf.options.iter().filter(|(option, _)| option.eq_ignore_ascii_case(GRES)) {
         for (at, value) in values.iter().enumerate() {
             let resources = value.split_once('=').and_then(|(_, text)| parse_gres(text)).unwrap_or_default();
@@ -41,22 +41,25 @@ pub(super) fn note_generic_resources(conf: &SlurmConf, found: &mut Vec<Unmodelle
             if !other.is_empty() {
                 others.push(entry.clone());
             }
-            if !gpus.is_empty() {
-                kinds.extend(gpus.into_iter().map(|one| one.kind));
-                typed.push(entry);
+            let kinds: BTreeSet<_> =
+                gpus.iter().map(|one| one.kind.as_ref().map(|kind| kind.to_ascii_lowercase())).collect();
+            if kinds.len() > 1 {
+                mixed.push(entry);
             }
         }
     }
     let mut add = |entries: Vec<(String, String)>, instead| {
+        if entries.is_empty() {
+            return;
+        }
         let (values, places) = entries.into_iter().unzip();
         found.push(Unmodelled { name: GRES.into(), values, places, instead });
     };
-    if kinds.len() > 1 {
-        add(typed, "GPUs of all types are one resource: a job that names a type may run on another one");
-    }
-    if !others.is_empty() {
-        add(others, "of generic resources only GPUs are counted: jobs share all others without limit");
-    }
+    add(
+        mixed,
+        "jobs that name a type run on nodes that have it, but where a node has several types, its GPUs are counted together",
+    );
+    add(others, "of generic resources only GPUs are counted: jobs share all others without limit");
 }
 
 #[cfg(test)]
@@ -64,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_of_gpus_are_listed_where_they_differ() {
+    fn types_of_gpus_are_listed_where_one_node_has_several() {
         let names = |values: &[&str]| {
             let mut conf = SlurmConf::default();
             conf.options.insert(GRES.into(), values.iter().map(|value| value.to_string()).collect());
@@ -72,8 +75,10 @@ mod tests {
             note_generic_resources(&conf, &mut found);
             found.into_iter().map(|one| one.values).collect::<Vec<_>>()
         };
-        assert_eq!(names(&["g[1-2]=gpu:a100:4", "g3=gpu:a100:2", "n1=(null)"]), Vec::<Vec<String>>::new());
-        assert_eq!(names(&["g1=gpu:a100:1", "g2=gpu:h100:1"]), [["g1=gpu:a100:1", "g2=gpu:h100:1"]]);
+        let one_each = ["g[1-2]=gpu:a100:4", "g3=gpu:h100:2", "g4=gpu:2", "g5=gpu:A100:1,gpu:a100:1(S:1)", "n1=(null)"];
+        assert_eq!(names(&one_each), Vec::<Vec<String>>::new());
+        assert_eq!(names(&["g1=gpu:a100:1", "g2=gpu:1g.5gb:7,gpu:3g.20gb:1"]), [["g2=gpu:1g.5gb:7,gpu:3g.20gb:1"]]);
+        assert_eq!(names(&["g1=gpu:a100:1,gpu:1"]), [["g1=gpu:a100:1,gpu:1"]]);
         assert_eq!(names(&["f1=fpga:1", "g1=gpu:2"]), [["f1=fpga:1"]]);
     }
 

@@ -107,7 +107,7 @@ mod tests {
         conf.add_option("PartitionName", "RootOnly", "old", "YES", place);
         let nodes = "NodeName=n1 CPUTot=4 CoreSpecCount=2 State=IDLE+DRAIN Gres=(null)\n\
             NodeName=n2 CPUTot=4 CPUEfctv=2 CoreSpecCount=2 State=IDLE+DRAIN\nNodeName=n3 CPUTot=4 State=MIXED+PLANNED\n\
-            NodeName=g1 CPUTot=4 State=IDLE Gres=gpu:a100:1\nNodeName=g2 CPUTot=4 State=IDLE Gres=gpu:h100:1(S:0),fpga:2\n";
+            NodeName=g1 CPUTot=4 State=IDLE Gres=gpu:a100:1,gpu:l4:1\nNodeName=g2 CPUTot=4 State=IDLE Gres=gpu:h100:1(S:0),fpga:2\n";
         conf.set_options_of_nodes(Path::new("n.txt"), nodes);
         let partitions = "PartitionName=main\n   AllowAccounts=physics AllowGroups=ALL QoS=pq\n   DefMemPerCPU=100 DefaultTime=00:10:00\n\
             \x20  MaxCPUsPerNode=2 MaxNodes=1 OverSubscribe=FORCE:4 State=INACTIVE\n\
@@ -123,7 +123,7 @@ mod tests {
             found,
             [
                 "NodeName CoreSpecCount n1=2 (n.txt:1:36)",
-                "NodeName Gres g1=gpu:a100:1, g2=gpu:h100:1(S:0),fpga:2 (n.txt:4:38, n.txt:5:38)",
+                "NodeName Gres g1=gpu:a100:1,gpu:l4:1 (n.txt:4:38)",
                 "NodeName Gres g2=gpu:h100:1(S:0),fpga:2 (n.txt:5:38)",
                 "NodeName State n[1-2]=IDLE+DRAIN (n.txt:1:44)",
                 "PartitionName AllowAccounts main=physics (p.txt:2:18)",

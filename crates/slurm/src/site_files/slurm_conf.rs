@@ -7,12 +7,12 @@ use super::statements::{Setting, Statement, read_statements};
 use super::{Position, SiteFileError};
 use crate::cluster_from_site::shortened;
 use crate::configuration::Configuration;
-use crate::generic_resources::parse_gres;
 use crate::nodes::Node;
 use crate::parse_values::{Limit, expected_number, number};
 use crate::partitions::Partition;
 use evenhand_model::{Amount, expand_hostlist};
 use evenhand_policies::{BILLING_WEIGHTS, TresWeight};
+use evenhand_workload::slurm_notation::parse_gres;
 
 /// What slurm.conf says.
 #[derive(Clone, Debug, Default)]

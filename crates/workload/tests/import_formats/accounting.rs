@@ -20,6 +20,29 @@ const SACCT_JSON: &str = r#"{"meta": {"Slurm": {"version": {"major": 24}}}, "job
  "tres": {"allocated": []}, "required": {"CPUs": 4}}
 ]}"#;
 
+#[test]
+fn slurm_jobs_as_json_require_the_types_of_gpus_that_they_requested() {
+    let requires = |text: &str| {
+        let found = read(Format::SlurmJson, text);
+        let notes = found.summary.assumptions.iter().filter(|sentence| sentence.contains("type of GPUs")).count();
+        (found.workload.detail(Detail::Requires, 0).map(str::to_string), notes)
+    };
+    let gres = |name: &str| format!(r#"{{"type": "gres", "name": "{name}", "count": 2}}"#);
+    let of = |requested: &str| {
+        let requested = format!(r#""requested": [{{"type": "cpu", "name": "", "count": 4}}{requested}]"#);
+        requires(&SACCT_JSON.replacen("\"requested\": []", &requested, 1))
+    };
+    let typed = format!(", {}, {}", gres("gpu"), gres("gpu:A100"));
+    assert_eq!(of(&typed), (Some("gpu:a100".into()), 0));
+    assert_eq!(of(&format!(", {}", gres("gpu:a100"))), (Some("gpu:a100".into()), 1));
+    assert_eq!(of(&format!(", {}", gres("gpu"))), (None, 0));
+    assert_eq!(requires(SACCT_JSON), (None, 1));
+    // The queue also has the request itself, which names types where the site does not account for them.
+    let of = |more: &str| requires(&SQUEUE_JSON.replacen("\"job_id\": 1,", &format!("\"job_id\": 1, {more},"), 1));
+    assert_eq!(of(r#""tres_per_node": "gres/gpu:h100:1", "tres_per_task": """#), (Some("gpu:h100".into()), 0));
+    assert_eq!(of(r#""tres_per_node": "gres:gpu:1""#), (None, 0));
+}
+
 /// Jobs of `squeue --json`: one that runs until its limit, one that waits.
 const SQUEUE_JSON: &str = r#"{"jobs": [
 {"job_id": 1, "user_name": "ann", "account": "phys", "partition": "cpu", "job_state": ["RUNNING"],
@@ -43,7 +66,7 @@ fn slurm_jobs_as_json() {
     assert_eq!(dropped(&found), [("still running", 1), ("never started", 2)]);
     assert_eq!(nodes(&found), [Some(2), None]);
     let assumed = found.summary.assumptions.join(" ");
-    assert!(assumed.contains("1 job has a type of GPU or another generic resource in "), "{assumed}");
+    assert!(assumed.contains("1 job has a type of GPUs in AllocTRES and no known request"), "{assumed}");
     let component =
         r#""het": {"job_id": {"set": true, "number": 10}, "job_offset": {"set": true, "number": 1}}, "job_id""#;
     let component = read(Format::SlurmJson, &SACCT_JSON.replacen("\"job_id\"", component, 1));
@@ -297,6 +320,8 @@ fn events_of_the_slurm_simulator() {
     ];
     assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::SlurmSimulator));
     assert_eq!(nodes(&found), [Some(1), Some(1), Some(2)]);
+    let typed = read(Format::Auto, &EVENTS.replace("gpu:2", "gpu:H100:2")).workload;
+    assert_eq!([1, 2].map(|row| typed.detail(Detail::Requires, row)), [None, Some("gpu:h100")]);
     assert_eq!(dropped(&found), [("records of other events than a job's end", 1)]);
     let found = refused(&options(Format::SlurmSimulator), EVENTS.replace("-n 24", "-n x"));
     assert!(found.starts_with("trace:3:") && found.contains("found \"x\", expected a whole number"), "{found}");

@@ -104,6 +104,36 @@ fn tasks_that_are_not_divided_evenly_are_known_by_requests_and_commands() {
     assert_eq!(requires, [Some("#tasks=1"), Some("#tasks=2"), Some("#tasks-on-nodes=1"), Some("#tasks=1"), None, None]);
 }
 
+/// The columns of a site whose AccountingStorageTRES has gres/gpu and some of its types, and of one of Slurm 19.05.
+#[test]
+fn types_of_gpus_are_required_where_they_were_requested() {
+    let times = "1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:01:20";
+    let of = |columns: &str, rows: &[&str]| {
+        let rows: String = rows.iter().map(|row| format!("7|ann|COMPLETED|{times}|{row}\n")).collect();
+        let found = read(Format::Auto, &format!("JobID|User|State|Submit|Start|End|{columns}\n{rows}"));
+        let words = (0..found.workload.len()).map(|row| found.workload.detail(Detail::Requires, row).unwrap_or("-"));
+        (words.collect::<Vec<_>>().join(" "), found.summary.assumptions.join(" "))
+    };
+    let (words, notes) = of(
+        "ReqTRES|AllocTRES|Constraints",
+        &[
+            "cpu=4,gres/gpu=2,gres/gpu:h100=2|cpu=4,gres/gpu=2,gres/gpu:h100=2|ssd",
+            "cpu=4,gres/gpu=2|cpu=4,gres/gpu=2,gres/gpu:h100=2|ssd",
+            "cpu=4,gres/gpu=2,gres/gpu:A100=1,gres/gpu:h100=1|cpu=4|",
+            "cpu=4,gres/fpga=1|cpu=4|",
+        ],
+    );
+    assert_eq!(words, "ssd,gpu:h100 ssd gpu:a100,gpu:h100 -");
+    assert!(notes.contains("1 job has a generic resource other than GPUs in TRES"), "{notes}");
+    assert!(!notes.contains("type of GPUs"), "{notes}");
+    let (words, notes) = of("AllocTRES|ReqGRES", &["cpu=4,gres/gpu:v100=2|gpu:v100:2", "cpu=4,gres/gpu:v100=2|"]);
+    assert_eq!(words, "gpu:v100 -");
+    assert!(notes.contains("1 job has a type of GPUs in AllocTRES and no known request"), "{notes}");
+    let (words, notes) = of("ReqTRES|SubmitLine", &["cpu=4,gres/gpu:a=1|sbatch x", "cpu=4,gres/gpu:a=1|sbatch -G 1 x"]);
+    assert_eq!(words, "gpu:a -");
+    assert!(notes.contains("1 job has a type of GPUs without gres/gpu in ReqTRES"), "{notes}");
+}
+
 #[test]
 fn alternatives_of_features_may_hold_the_delimiter() {
     // As `sacct -P` of 22.05 prints them for `sbatch -C`.

@@ -107,6 +107,15 @@ fn processors_that_a_table_does_not_state_cannot_be_taken() {
 }
 
 #[test]
+fn a_type_of_gpus_is_required_of_machines() {
+    let table = "at,took,gpus,type,needs\n0,5,1,V100M16| V100M32,ssd\n0,5,1,T4,\n0,5,1,,ssd\n0,5,1,,\n0,5,1,a|,\n";
+    let columns = "submit=at,duration=took,gpu=gpus,gpu_type=type,requires=needs";
+    let found = import(&bytes(table), &table_options(columns)).unwrap().workload;
+    let words: Vec<_> = (0..5).map(|row| found.detail(Detail::Requires, row).unwrap_or("-")).collect();
+    assert_eq!(words, ["ssd,gpu:v100m16|gpu:v100m32", "gpu:t4", "ssd", "-", "-"]);
+}
+
+#[test]
 fn errors_in_tables_name_the_place() {
     for (from, to, message) in [
         (

@@ -14,12 +14,13 @@ use crate::byte_source::{Meter, Shard};
 use crate::import::error::FieldError;
 use crate::import::parse_number::NANO;
 use crate::import::sacct::{
-    Asked, COMPONENT, COMPONENT_SENTENCE, OTHER_GRES, OTHER_GRES_SENTENCE, requirements, with_layout,
+    Asked, COMPONENT, COMPONENT_SENTENCE, GpuTypes, HELD_TYPE, HELD_TYPE_SENTENCE, OTHER_GRES, OTHER_GRES_SENTENCE,
+    TYPE_ALONE, TYPE_ALONE_SENTENCE, requirements, with_layout,
 };
 use crate::import::summary::Tally;
 use crate::import::{ImportError, ImportOptions, Part};
 use crate::outcome;
-use crate::slurm_notation;
+use crate::slurm_notation::{self, NamedGres};
 
 /// From this number on, a number of 32 bits means that there is no value.
 const NO_VALUE: u64 = u32::MAX as u64 - 1;
@@ -27,6 +28,8 @@ const NO_VALUE: u64 = u32::MAX as u64 - 1;
 const REQUESTED: &str = "requested amounts";
 pub(in crate::import) const ASSUMED: &[(&str, &str)] = &[
     (REQUESTED, "no allocated TRES; the requested amounts are taken."),
+    (HELD_TYPE, HELD_TYPE_SENTENCE),
+    (TYPE_ALONE, TYPE_ALONE_SENTENCE),
     (OTHER_GRES, OTHER_GRES_SENTENCE),
     (COMPONENT, COMPONENT_SENTENCE),
 ];
@@ -97,7 +100,9 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     if held.is_none() && start.is_some() {
         jobs.tally.adjust(REQUESTED);
     }
-    if start.is_some() && names_other_gres(job, of_queue) {
+    let req_gres = named_gres(job, of_queue, "requested", "tres_req_str");
+    let held_gres = named_gres(job, of_queue, "allocated", "tres_alloc_str");
+    if start.is_some() && req_gres.as_ref().or(held_gres.as_ref()).is_some_and(|named| named.has_others) {
         jobs.tally.adjust(OTHER_GRES);
     }
     let id = id(job);
@@ -122,7 +127,17 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     };
     let features = text(&job["constraints"]).or_else(|| text(&job["features"]));
     let features = features.and_then(|features| requirements(&features));
-    let requires = with_layout(features, of_command, amounts.gpu.is_some_and(|gpus| gpus > 0));
+    let lists = ["tres_per_node", "tres_per_job", "tres_per_socket", "tres_per_task"].map(|key| text(&job[key]));
+    let gpu_types = GpuTypes {
+        requested: req_gres.as_ref(),
+        held: held_gres.as_ref(),
+        gres: &lists.iter().flatten().map(|list| list.as_ref()).collect::<Vec<_>>(),
+        command: command.as_deref(),
+    };
+    // Jobs that never started are dropped, and not counted.
+    let mut of_dropped = Tally::default();
+    let gpu_types = gpu_types.words(if start.is_some() { &mut jobs.tally } else { &mut of_dropped });
+    let requires = with_layout(features, gpu_types, of_command, amounts.gpu.is_some_and(|gpus| gpus > 0));
     let user = [&job["user"], &job["user_name"], &job["association"]["user"], &job["user_id"]];
     jobs.push(&JobRecord {
         id: id.map(Cow::Owned),
@@ -240,21 +255,17 @@ fn tres(
     Ok(Some(amounts).filter(|a| a.cpu.is_some() || a.gpu.is_some()))
 }
 
-/// Returns whether a job requests a type of GPU or a generic resource other than GPUs, or holds one if its request is not
-/// known.
-fn names_other_gres(job: &Value, of_queue: bool) -> bool {
+/// Returns what the TRES of one kind name beside processors and memory; `None` if there are none.
+fn named_gres(job: &Value, of_queue: bool, kind: &str, text_key: &str) -> Option<NamedGres> {
     if of_queue {
-        let list = text(&job["tres_req_str"]).or_else(|| text(&job["tres_alloc_str"]));
-        return list.is_some_and(|list| slurm_notation::has_other_gres(list.as_bytes()));
+        return text(&job[text_key]).map(|list| NamedGres::of_text(list.as_bytes()));
     }
-    let lists = [&job["tres"]["requested"], &job["tres"]["allocated"]];
-    let list = lists.into_iter().filter_map(Value::as_array).find(|list| !list.is_empty());
-    list.is_some_and(|list| {
-        list.iter().any(|one| {
-            let name = format!("gres/{}", one["name"].as_str().unwrap_or_default());
-            one["type"] == "gres" && slurm_notation::is_other_gres(name.as_bytes()) && number(&one["count"]) > Some(0)
-        })
-    })
+    let list = job["tres"][kind].as_array().filter(|list| !list.is_empty())?;
+    let mut named = NamedGres::default();
+    for one in list.iter().filter(|one| one["type"] == "gres" && number(&one["count"]) > Some(0)) {
+        named.add(one["name"].as_str().unwrap_or_default());
+    }
+    Some(named)
 }
 
 /// Returns the number of nodes that a job had or, of one that waits, requests; a job that never had any has 0 of them in

@@ -7,13 +7,14 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use evenhand_model::{Nano, Span, Time};
+use evenhand_model::{Detail, Details, Nano, Span, Time};
 
 use super::{JobRecord, Jobs, OTHER_EVENT, Unfinished, optional};
 use crate::byte_source::{Meter, Shard};
 use crate::import::error::{FieldError, up_to};
 use crate::import::lines::{for_each_line, utf8};
 use crate::import::parse_number::{NANO, decimal, integer};
+use crate::import::sacct::GpuTypes;
 use crate::import::summary::Tally;
 use crate::import::{ImportError, ImportOptions, Part};
 use crate::slurm_notation;
@@ -97,6 +98,9 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         Some(all) => Some(all),
         None => of_node.transpose()?.and_then(|each| each.checked_mul(Nano::from(nodes))),
     };
+    let gpu_types = GpuTypes { command: Some(job), ..GpuTypes::default() }.words(&mut jobs.tally).join(",");
+    let mut details = Details::default();
+    details[Detail::Requires] = Some(gpu_types).filter(|words| !words.is_empty()).map(Cow::Owned);
     let name = |names: [&str; 2]| get(names).map(Cow::Borrowed);
     jobs.push(&JobRecord {
         submit: Some(submit),
@@ -109,6 +113,7 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         mem: memory,
         gpu: gpu.filter(|n| *n > 0),
         nodes: stated,
+        details,
         unfinished: Unfinished::UntilLimit,
         ..JobRecord::default()
     })

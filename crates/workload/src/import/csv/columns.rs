@@ -13,8 +13,9 @@ use crate::import::parse_number::NANO;
 /// of a task and the right side the name of the column in the header. The attributes are `submit`, `start`, `end`,
 /// `duration`, `wait`, `requested`, `user`, `account`, `queue`, `count`, `nodes` (how many nodes the task runs on),
 /// `per_node` (how much of the first resource it holds on each), `eligible` (when it could first have started), `chunks`,
-/// `requires`, `qos`, `machines` and `outcome` (the [details](Detail)); any other name is a resource, with its unit after a
-/// colon. `cpu_requested` is how much of the resource `cpu` the task requested, where `cpu` is what it held. A column can be multiplied by numbers and by other columns (`gpu=num_gpu*gpu_milli*0.001`). Alternative
+/// `requires`, `qos`, `machines` and `outcome` (the [details](Detail)), and `gpu_type` (`V100|A100`: the types of GPUs of which the
+/// task's machines must have one, as `gpu:v100|gpu:a100` among what it `requires`); any other name is a resource, with its unit
+/// after a colon. `cpu_requested` is how much of the resource `cpu` the task requested, where `cpu` is what it held. A column can be multiplied by numbers and by other columns (`gpu=num_gpu*gpu_milli*0.001`). Alternative
 /// names have bars between them (`user=owner|login`), and a question mark marks a column that a table may lack
 /// (`account=group?`).
 ///
@@ -51,11 +52,12 @@ pub(super) enum Field {
     Nodes,
     PerNode,
     Eligible,
+    GpuType,
     Detail(Detail),
 }
 
 impl Field {
-    pub(super) const ALL: [(&'static str, Field); 22] = [
+    pub(super) const ALL: [(&'static str, Field); 23] = [
         ("submit", Field::Submit),
         ("start", Field::Start),
         ("end", Field::End),
@@ -69,6 +71,7 @@ impl Field {
         ("nodes", Field::Nodes),
         ("per_node", Field::PerNode),
         ("eligible", Field::Eligible),
+        ("gpu_type", Field::GpuType),
         ("chunks", Field::Detail(Detail::Chunks)),
         ("requires", Field::Detail(Detail::Requires)),
         ("qos", Field::Detail(Detail::Qos)),
@@ -81,7 +84,7 @@ impl Field {
     ];
 
     fn is_text(self) -> bool {
-        matches!(self, Field::User | Field::Account | Field::Queue | Field::Detail(_))
+        matches!(self, Field::User | Field::Account | Field::Queue | Field::GpuType | Field::Detail(_))
     }
 }
 

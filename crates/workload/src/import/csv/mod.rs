@@ -16,7 +16,7 @@ mod rows;
 use amounts::number;
 use columns::{Column, Field};
 pub use columns::{CsvColumns, CsvColumnsError};
-use evenhand_model::{Chunk, Detail, Details, Span, Task, Time, WorkloadBuilder};
+use evenhand_model::{Chunk, Detail, Details, Requirements, Span, Task, Time, WorkloadBuilder};
 use presets::Notation;
 pub(super) use presets::Preset;
 pub(super) use rows::{Definition, Fields, RowReader, header_of, read_rows, same_width, split};
@@ -242,6 +242,12 @@ fn nodes(row: &Row<'_, '_>, first_amount: u128) -> Result<Option<u32>, Box<Field
     Ok(u32::try_from(first_amount.div_ceil(each)).ok().filter(|n| *n > 0))
 }
 
+/// Returns the word for one of several types of GPUs, such as `V100|A100`; `None` if they cannot be words.
+fn gpu_type(types: &str) -> Option<String> {
+    let words: Option<Vec<String>> = types.split('|').map(|one| Requirements::gpu_type(one.trim())).collect();
+    words.map(|words| words.join("|"))
+}
+
 impl RowReader for TableReader<'_> {
     fn names(&self) -> Vec<String> {
         self.columns.all_names().map(str::to_string).collect()
@@ -361,6 +367,10 @@ impl TableReader<'_> {
         for (detail, text) in details.iter_mut() {
             *text = self.optional(row.text(Field::Detail(detail), "a text"))?;
         }
+        let gpu_type = self.optional(row.text(Field::GpuType, "a type of GPUs"))?.and_then(gpu_type);
+        let requires =
+            gpu_type.map(|word| details[Detail::Requires].into_iter().chain([&*word]).collect::<Vec<_>>().join(","));
+        details[Detail::Requires] = requires.as_deref().or(details[Detail::Requires]);
         let state = details[Detail::Outcome];
         details[Detail::Outcome] = match self.notation {
             Notation::Plain => state,

@@ -44,8 +44,8 @@ const PRESETS: [Preset; 11] = [
     },
     table(
         Format::AlibabaGpu2023,
-        "submit=creation_time,start=scheduled_time,end=deletion_time,queue=qos,cpu=cpu_milli*0.001,mem:MiB=memory_mib,\
-         gpu=num_gpu*gpu_milli*0.001",
+        "submit=creation_time,start=scheduled_time,end=deletion_time,queue=qos,gpu_type=gpu_spec?,cpu=cpu_milli*0.001,\
+         mem:MiB=memory_mib,gpu=num_gpu*gpu_milli*0.001",
     ),
     table(
         Format::AlibabaGpu2025,

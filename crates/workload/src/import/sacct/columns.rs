@@ -34,6 +34,7 @@ columns!(
     TimelimitRaw,
     ReqTRES,
     AllocTRES,
+    ReqGRES,
     AllocCPUS,
     NCPUS,
     ReqCPUS,

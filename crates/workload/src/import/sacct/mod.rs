@@ -7,6 +7,7 @@ mod array;
 mod columns;
 mod command_options;
 mod constraints;
+mod gpu_types;
 mod nice;
 mod requires;
 mod tasks;
@@ -22,18 +23,19 @@ use super::summary::{KeptIds, Tally, UNKNOWN_USER};
 use super::{ImportError, ImportOptions, JobId, Part, Processors, counted, started_early};
 use crate::byte_source::{Meter, Shard};
 use crate::outcome;
-use crate::slurm_notation::{self, Amounts, has_other_gres, limit, memory_request, tres};
+use crate::slurm_notation::{self, Amounts, NamedGres, limit, memory_request, tres};
 pub(super) use columns::looks_headerless;
 use columns::{Column, Columns, HeaderError, LAYOUTS};
 pub(in crate::import) use constraints::requirements;
+pub(in crate::import) use gpu_types::{GpuTypes, HELD_TYPE, HELD_TYPE_SENTENCE, TYPE_ALONE, TYPE_ALONE_SENTENCE};
 pub(in crate::import) use requires::with_layout;
 pub(in crate::import) use tasks::Asked;
 use times::{BY_DIFFERENCE, ENDED, JobTimes, UTC, times};
 
-/// A type of GPU or a generic resource that a job names and a replay does not follow.
+/// A generic resource other than GPUs that a job names and a replay does not follow.
 pub(super) const OTHER_GRES: &str = "other generic resources";
 pub(super) const OTHER_GRES_SENTENCE: &str =
-    "a type of GPU or another generic resource in TRES (gres/gpu:h100, gres/fpga), which a replay does not follow.";
+    "a generic resource other than GPUs in TRES (gres/fpga), which a replay does not follow.";
 /// A component of a heterogeneous job.
 pub(super) const COMPONENT: &str = "component of a heterogeneous job";
 pub(super) const COMPONENT_SENTENCE: &str = "the id of a component of a heterogeneous job (such as 100+0); a replay starts each \
@@ -174,8 +176,9 @@ fn row(
     if is_local {
         tally.adjust(UTC);
     }
-    let asked_for = row.get(Column::ReqTRES).or(row.get(Column::AllocTRES));
-    if asked_for.is_some_and(|(_, list)| has_other_gres(list)) {
+    let named = |column: Column| row.get(column).map(|(_, list)| NamedGres::of_text(list));
+    let (req_gres, held_gres) = (named(Column::ReqTRES), named(Column::AllocTRES));
+    if req_gres.as_ref().or(held_gres.as_ref()).is_some_and(|named| named.has_others) {
         tally.adjust(OTHER_GRES);
     }
     if id.contains(&b'+') {
@@ -237,7 +240,14 @@ fn row(
         least_nodes: least_nodes(row),
         nodes: nodes.map(u64::from),
     };
-    let requires = with_layout(constraints.flatten(), of_command, held[2] > 0);
+    let req_text = row.text(Column::ReqGRES, "generic resources")?;
+    let gpu_types = GpuTypes {
+        requested: req_gres.as_ref(),
+        held: held_gres.as_ref(),
+        gres: req_text.as_slice(),
+        command: submit_line,
+    };
+    let requires = with_layout(constraints.flatten(), gpu_types.words(tally), of_command, held[2] > 0);
     let licences = licences(row)?;
     if licences == Some(None) {
         tally.adjust(LICENCES);
@@ -406,6 +416,8 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         (NODE_LIST, "a NodeList that is no list of nodes such as n[01-03,7]; it is left out."),
         (CONSTRAINTS, "Constraints with counts of nodes (a*2) or matching OR ([a|b]), which are left out."),
         (LICENCES, "Licenses of another form than name:count,name:count, which are left out."),
+        (HELD_TYPE, HELD_TYPE_SENTENCE),
+        (TYPE_ALONE, TYPE_ALONE_SENTENCE),
         (OTHER_GRES, OTHER_GRES_SENTENCE),
         (COMPONENT, COMPONENT_SENTENCE),
         (MALFORMED_OPTION, "a malformed optional field, which is taken as unknown."),

@@ -1,5 +1,7 @@
 //! Generic resources (GRES) of nodes and jobs: `gpu:a100:4(S:0-3),nsight:no_consume:1`.
 
+use super::number;
+
 /// A generic resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gres {
@@ -11,11 +13,12 @@ pub struct Gres {
     pub count: u64,
 }
 
-/// Parses a list of generic resources of a node (`gpu:a100:4(S:0-3)`) or of a job (`gres:gpu:2`, `gres/gpu:l4:1`).
+/// Parses a list of generic resources of a node (`gpu:a100:4(S:0-3)`) or of a job (`gres:gpu:2`, `gres/gpu:l4:1`,
+/// `PER_NODE:gpu:l4:1`).
 /// Returns `None` if it is malformed. Resources with `no_consume` are left out.
 ///
 /// ```
-/// use evenhand_slurm::parse_gres;
+/// use evenhand_workload::slurm_notation::parse_gres;
 /// let gpus = |text| parse_gres(text).unwrap().iter().filter(|g| g.name == "gpu").map(|g| g.count).sum::<u64>();
 /// assert_eq!((gpus("gpu:a100:4(S:0-3,5),gpu:2,vis:no_consume:1"), gpus("gres:gpu:2"), gpus("(null)")), (6, 2, 0));
 /// ```
@@ -25,6 +28,8 @@ pub fn parse_gres(text: &str) -> Option<Vec<Gres>> {
         return Some(list);
     }
     for part in parts(text)? {
+        // ReqGRES of sacct has PER_NODE:, PER_JOB: and the like in releases around 20.02.
+        let part = part.strip_prefix("PER_").and_then(|rest| Some(rest.split_once(':')?.1)).unwrap_or(part);
         let part = part.strip_prefix("gres:").or_else(|| part.strip_prefix("gres/")).unwrap_or(part);
         let words: Vec<&str> = part.split([':', '=']).collect();
         let (name, words) = words.split_first()?;
@@ -36,8 +41,8 @@ pub fn parse_gres(text: &str) -> Option<Vec<Gres>> {
         }
         let (kind, count) = match words {
             [] => (None, 1),
-            [last] => crate::parse_values::number(last).map_or((Some(*last), 1), |count| (None, count)),
-            [kind, count] => (Some(*kind), crate::parse_values::number(count)?),
+            [last] => number(last).map_or((Some(*last), 1), |count| (None, count)),
+            [kind, count] => (Some(*kind), number(count)?),
             _ => return None,
         };
         list.push(Gres { name: name.to_string(), kind: kind.map(String::from), count });
@@ -85,6 +90,7 @@ mod tests {
             parse_gres("gres/gpu=2,gres:craynetwork:4K").unwrap(),
             [gres("gpu", None, 2), gres("craynetwork", None, 4096)]
         );
+        assert_eq!(parse_gres("PER_NODE:gpu:l4:2").unwrap(), [gres("gpu", Some("l4"), 2)]);
         for bad in ["gpu:a:b:c", "gpu(", "gpu)", ",", "gpu:a100:x", ":2"] {
             assert_eq!(parse_gres(bad), None, "{bad}");
         }
