@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::column_operations::{append_optional, push_optional, renumber, sort_by_submission};
 use super::details::Details;
 use super::overflow::{IdMaps, LargeWorkload, Overflow, Present, Run};
-use super::requested::RequestedAmounts;
+use super::requested::{RequestedAmounts, table_of};
 use super::{Batch, Columns, NO_ID, NO_NODES, NO_TIME, Task, UserId, Workload, WorkloadError};
 use crate::demand::DemandBuilder;
 use crate::{DemandId, Names, Resource, Span, Time};
@@ -273,10 +273,9 @@ impl WorkloadBuilder {
         if let Some(error) = self.spilled.overflow.as_ref().and_then(Overflow::take_error) {
             return Err(error);
         }
-        let all: Vec<u32> = (0..self.demands.len() as u32).collect();
-        let (demands, decimals) = match self.demands.finish(&all) {
+        let (demands, decimals) = match table_of(&self.demands, &self.resources) {
             Ok(found) => found,
-            Err(r) => return Ok(Err(WorkloadError::TooLarge { resource: self.resources[r].name.clone() })),
+            Err(error) => return Ok(Err(error)),
         };
         let requested = RequestedAmounts { demands: demands.clone(), decimals: decimals.clone() };
         for (resource, d) in self.resources.iter_mut().zip(decimals) {

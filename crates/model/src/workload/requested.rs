@@ -1,9 +1,9 @@
 //! The amounts that tasks requested, where these differ from what they hold.
 
 use super::details::Detail;
-use super::{NO_ID, Nano, Workload};
+use super::{NO_ID, Nano, Workload, WorkloadError};
 use crate::demand::DemandBuilder;
-use crate::{Amount, DemandId, DemandTable};
+use crate::{Amount, DemandId, DemandTable, Resource};
 
 /// The decimals of an amount in billionths.
 const NANO_DECIMALS: u8 = 9;
@@ -52,7 +52,7 @@ impl Workload {
     ///
     /// # Errors
     /// Returns an error if amounts of a resource have more than 18 digits with the decimals that all together need.
-    pub fn with_requested_amounts(mut self) -> Result<Workload, super::WorkloadError> {
+    pub fn with_requested_amounts(mut self) -> Result<Workload, WorkloadError> {
         let Some(requested) = self.columns.requested_demand.take() else { return Ok(self) };
         let RequestedAmounts { demands, decimals } = std::mem::take(&mut self.requested);
         let held_decimals: Vec<u8> = self.resources.iter().map(|r| r.decimals).collect();
@@ -75,12 +75,7 @@ impl Workload {
                 self.resources.remove(r);
             }
         }
-        let order: Vec<u32> = (0..all.len() as u32).collect();
-        let (demands, decimals) = all
-            .finish(&order)
-            .map_err(|r| super::WorkloadError::TooLarge { resource: self.resources[r].name.clone() })?;
-        self.demands = demands;
-        self.resources.iter_mut().zip(decimals).for_each(|(resource, decimals)| resource.decimals = decimals);
+        self.set_demands(&all)?;
         let chunks = &mut self.columns.details[Detail::Chunks];
         for (chunks, _) in chunks.iter_mut().flatten().zip(&requested).filter(|(_, id)| **id != DemandId::NONE) {
             *chunks = NO_ID;
@@ -88,6 +83,23 @@ impl Workload {
         chunks.take_if(|ids| ids.iter().all(|id| *id == NO_ID));
         Ok(self)
     }
+
+    /// Makes the vectors of a builder, with their ids, those that rows hold.
+    pub(super) fn set_demands(&mut self, vectors: &DemandBuilder) -> Result<(), WorkloadError> {
+        let (demands, decimals) = table_of(vectors, &self.resources)?;
+        self.demands = demands;
+        self.resources.iter_mut().zip(decimals).for_each(|(resource, decimals)| resource.decimals = decimals);
+        Ok(())
+    }
+}
+
+/// Returns the table of all vectors of a builder, with their ids, and the decimals of each resource.
+pub(super) fn table_of(
+    vectors: &DemandBuilder,
+    resources: &[Resource],
+) -> Result<(DemandTable, Vec<u8>), WorkloadError> {
+    let order: Vec<u32> = (0..vectors.len() as u32).collect();
+    vectors.finish(&order).map_err(|r| WorkloadError::TooLarge { resource: resources[r].name.clone() })
 }
 
 /// Returns amounts in billionths.

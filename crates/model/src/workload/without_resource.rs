@@ -1,6 +1,6 @@
 //! A workload without one of its resources.
 
-use super::requested::{RequestedAmounts, billionths};
+use super::requested::{RequestedAmounts, billionths, table_of};
 use super::{Detail, NO_ID, Nano, Workload, WorkloadError};
 use crate::demand::DemandBuilder;
 use crate::{DemandId, DemandTable, Names};
@@ -41,17 +41,14 @@ impl Workload {
             }
         }
         c.requested_demand.take_if(|column| column.iter().all(|id| *id == DemandId::NONE));
-        let table = |builder: &DemandBuilder| {
-            let order: Vec<u32> = (0..builder.len() as u32).collect();
-            builder.finish(&order).map_err(|r| WorkloadError::TooLarge { resource: self.resources[r].name.clone() })
-        };
         self.requested = match requested.len() {
             0 => RequestedAmounts::default(),
-            _ => table(&requested).map(|(demands, decimals)| RequestedAmounts { demands, decimals })?,
+            _ => {
+                let (demands, decimals) = table_of(&requested, &self.resources)?;
+                RequestedAmounts { demands, decimals }
+            }
         };
-        let (demands, decimals) = table(&demands)?;
-        self.demands = demands;
-        self.resources.iter_mut().zip(decimals).for_each(|(resource, decimals)| resource.decimals = decimals);
+        self.set_demands(&demands)?;
         self.remove_from_chunks(&name);
         Ok(self)
     }
@@ -115,7 +112,10 @@ mod tests {
                 start: Some(Time::from_secs(100)),
                 duration: Span::from_secs(60),
                 user: ["ann", "bob"][at % 2],
+                requested: Some(Span::from_secs(90)),
+                eligible: Some(Time::from_secs(50)),
                 account: Some("art"),
+                queue: Some("main"),
                 nodes: Some(3),
                 amounts: &amounts,
                 requested_amounts: requested.as_deref(),
