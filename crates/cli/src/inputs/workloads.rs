@@ -64,7 +64,7 @@ fn read_or_import(
     common: &Common,
     console: &Console,
 ) -> Result<(Workload, Option<OfImport>), Failure> {
-    // A Parquet file is a stored workload, unless its columns are said to be, or are, those of a public trace.
+    // A Parquet file is a stored workload, unless its columns are, or are declared to be, those of a public trace.
     let of_trace = trace.from != TraceFormat::Auto || trace.csv_columns.is_some();
     // A file that is called - is not read: - is standard input.
     let is_file = Source::from_argument(path) != Source::Stdin;

@@ -327,7 +327,7 @@ fn status(dir: &Path, registry: &Registry, console: &Console) -> Result<(), Fail
     if console.is_json() {
         let missing: Vec<_> = lost
             .iter()
-            .map(|l| json!({ "point": l.point, "axes": l.axes, "task": l.task, "said": l.message }))
+            .map(|l| json!({ "point": l.point, "axes": l.axes, "task": l.task, "message": l.message }))
             .collect();
         let record = json!({
             "points": status.points, "done": status.done, "jobs": status.jobs, "running_tasks": status.running,
