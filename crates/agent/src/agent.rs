@@ -261,24 +261,37 @@ impl Agent {
         };
         // In most updates nothing changes, and all workloads were admitted.
         let same = snapshot.added.is_empty() && snapshot.changed.is_empty() && snapshot.removed.is_empty();
-        let changed = !(same && self.workloads.iter().len() == snapshot.workloads.len())
-            && self.workloads.replace(&snapshot.workloads, &mut self.previous, &mut access, warnings)?;
-        if !changed {
-            self.workloads.retry(&mut self.previous, &mut access, warnings)?;
-        }
-        // Groups that an earlier run or update changed and that are no longer workloads.
-        for (path, entry) in std::mem::take(&mut self.previous) {
-            if let Err(error) = restore_entry(&mut *self.parts.enforcer, &self.parts.identity, &entry) {
-                // The next update tries again.
-                warn(warnings, &error);
-                self.previous.insert(path, entry);
-                continue;
-            }
-            if let Some(journal) = &self.parts.journal {
-                journal.forget([path.as_str()])?;
-            }
-        }
+        let refreshed = if same && self.workloads.iter().len() == snapshot.workloads.len() {
+            Ok(false)
+        } else {
+            self.workloads.replace(&snapshot.workloads, &mut self.previous, &mut access, warnings)
+        };
+        let refreshed = match refreshed {
+            Ok(false) => self.workloads.retry(&mut self.previous, &mut access, warnings).map(|()| false),
+            other => other,
+        };
+        // Also without a journal that can be written, as on a full disk: restoring needs none.
+        let forgotten = self.restore_previous(warnings);
+        let changed = refreshed?;
+        forgotten?;
         Ok(changed)
+    }
+
+    /// Restores the groups that an earlier run or update changed and that are no longer workloads. What cannot be restored, or
+    /// is still in the journal, is tried again by the next update and at the end.
+    fn restore_previous(&mut self, warnings: &mut Vec<String>) -> Result<(), JournalError> {
+        let mut restored = Vec::new();
+        for (path, entry) in &self.previous {
+            match restore_entry(&mut *self.parts.enforcer, &self.parts.identity, entry) {
+                Ok(_) => restored.push(path.clone()),
+                Err(error) => warn(warnings, &error),
+            }
+        }
+        if let Some(journal) = &self.parts.journal {
+            journal.forget(restored.iter().map(String::as_str))?;
+        }
+        restored.iter().for_each(|path| _ = self.previous.remove(path));
+        Ok(())
     }
 
     /// Measures the loads. Returns whether a workload has ended meanwhile.

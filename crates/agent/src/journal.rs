@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use evenhand_enforcers::cgroups::{Group, SavedState};
 use redb::backends::{FileBackend, InMemoryBackend};
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition};
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageBackend, StorageError, TableDefinition};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -122,12 +122,32 @@ impl Journal {
     /// Returns an error if another process has it open, or if it is not such a file.
     pub fn open(path: &Path) -> Result<Journal, JournalError> {
         let file = open_private(path).map_err(|source| JournalError::Read { path: path.to_owned(), source })?;
+        Journal::open_with(path, || FileBackend::new(file))
+    }
+
+    /// Opens the journal in a storage, which is reported as this file: for tests of a storage that fails.
+    ///
+    /// # Errors
+    /// As [`open`](Journal::open).
+    #[doc(hidden)]
+    pub fn open_in(storage: impl StorageBackend, path: &Path) -> Result<Journal, JournalError> {
+        Journal::open_with(path, || Ok(storage))
+    }
+
+    fn open_with<S: StorageBackend>(
+        path: &Path,
+        storage: impl FnOnce() -> Result<S, DatabaseError>,
+    ) -> Result<Journal, JournalError> {
         let damaged = |why: String| JournalError::Damaged { path: path.to_owned(), why };
         // The database panics on some kinds of damage.
-        let open = || Database::builder().create_with_backend(FileBackend::new(file)?);
+        let open = || Database::builder().create_with_backend(storage()?);
         let database = match catch_unwind(AssertUnwindSafe(open)) {
             Ok(Ok(database)) => database,
             Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => return Err(JournalError::InUse { path: path.to_owned() }),
+            // A full or a broken disk: the system's error, which says nothing of the file.
+            Ok(Err(DatabaseError::Storage(StorageError::Io(source)))) if source.raw_os_error().is_some() => {
+                return Err(JournalError::Read { path: path.to_owned(), source });
+            }
             Ok(Err(error)) => return Err(damaged(error.to_string())),
             Err(_) => return Err(damaged("the file is damaged".into())),
         };

@@ -34,9 +34,11 @@ pub fn restore_journal(path: &Path, system: &SystemRoot) -> Result<Released, Res
     let hierarchies = system.hierarchies()?;
     let entries = journal.entries()?;
     let _lock = lock_groups(&entries, &hierarchies)?;
-    // Devices have classes also of groups that have ended.
-    clear_other_devices(&journal, None, TrafficEnforcer::remove_leftovers)?;
-    let mut released = restore_each(&journal.entries()?, &hierarchies)?;
+    // Devices have classes also of groups that have ended. What is on a device keeps no group from being restored.
+    let cleared =
+        clear_other_devices(&journal, None, TrafficEnforcer::remove_leftovers).and_then(|()| journal.entries());
+    let mut released = restore_each(cleared.as_ref().unwrap_or(&entries), &hierarchies)?;
+    released.failed.extend(cleared.err().map(|error| error.to_string()));
     let done = entries.iter().map(|entry| entry.group.path.as_str()).filter(|path| !released.left.contains(*path));
     if let Err(error) = journal.forget(done) {
         released.failed.push(error.to_string());

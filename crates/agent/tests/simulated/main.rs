@@ -1,6 +1,7 @@
 //! The whole agent on simulated machines: the weights at which it settles, and its reaction to failures.
 #![allow(clippy::unwrap_used)]
 
+mod full_disk;
 mod machine;
 
 use std::path::Path;
