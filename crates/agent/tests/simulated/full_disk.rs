@@ -71,7 +71,7 @@ impl StorageBackend for Storage {
 /// Starts an agent with the journal of this folder, and returns the switch that makes its disk full.
 fn start(folder: &Path, machine: &Machine) -> (Agent, Arc<AtomicBool>) {
     let is_full = Arc::new(AtomicBool::new(false));
-    let path = folder.join("agent.redb");
+    let path = Journal::path_in(folder);
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
     let storage = Storage { file: FileBackend::new(file).unwrap(), is_full: Arc::clone(&is_full) };
     let journal = Journal::open_in(storage, &path).unwrap();

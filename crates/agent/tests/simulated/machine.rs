@@ -298,7 +298,7 @@ pub(crate) struct Setting {
 impl Setting {
     /// Settings of a single node that writes, with a journal in this directory.
     pub(crate) fn in_folder(folder: &std::path::Path) -> Setting {
-        let journal = Journal::open(&folder.join("agent.redb")).unwrap();
+        let journal = Journal::open(&Journal::path_in(folder)).unwrap();
         Setting { journal: Some(journal), ..Setting::without_journal() }
     }
 
