@@ -7,7 +7,7 @@ use evenhand_enforcers::cgroups::{Change, Enforcer, KernelError, Meter, PerResou
 use evenhand_heaviness::HeavinessError;
 use evenhand_model::counted;
 use evenhand_protocol::exchange::{NodeState, Record, Totals};
-use evenhand_protocol::transport::Peers;
+use evenhand_protocol::transport::{Peers, SharedName};
 use thiserror::Error;
 
 use crate::admitted_workloads::{AdmittedWorkload, AdmittedWorkloads, MachineAccess, warn};
@@ -200,6 +200,7 @@ impl Agent {
         };
         self.totals = self.parts.peers.exchange(record);
         warnings.extend(self.parts.peers.problem());
+        warnings.extend(self.parts.peers.shared_names().iter().map(shared_name_warning));
         if self.totals.isolated_since.is_some() {
             self.isolated_updates = self.isolated_updates.saturating_add(1);
             self.round.set_totals(&self.totals)?;
@@ -419,6 +420,16 @@ pub(crate) fn restore_entry(
         return enforcer.restore(&entry.group, &entry.saved).map(|()| true);
     }
     enforcer.restore_remains(&entry.group, &entry.saved).map(|()| false)
+}
+
+fn shared_name_warning(shared: &SharedName) -> String {
+    let addresses: Vec<String> = shared.addresses.iter().map(ToString::to_string).collect();
+    format!(
+        "several nodes have the name {}, at {}: only what the one that started last reports counts; give each a name of its own: \
+         [node] name",
+        shared.name,
+        addresses.join(" and ")
+    )
 }
 
 /// Returns the CPU time of this thread.
