@@ -239,6 +239,33 @@ holds "a configuration that others may write is refused" ends 2 "$evenhand" agen
 says "with the remedy" "chmod go-w"
 chmod g-w "$work/a.toml"
 
+# A journal or a state that others may write.
+chmod g+w "$work/a.state"
+holds "a state that others may write is refused" ends 2 "$evenhand" agent run --config "$work/a.toml" --apply --updates 1
+says "with the remedy" "chmod go-w $work/a.state"
+chmod g-w "$work/a.state"
+mkdir "$work/other.state"
+ln -s "$work/a.toml" "$work/other.state/agent.redb"
+sed "s|^state = .*|state = \"$work/other.state\"|" "$work/a.toml" >"$work/other.toml"
+holds "a link in place of the journal is refused" ends 2 "$evenhand" agent run --config "$work/other.toml" --apply --updates 1
+says "and the reason given" "no symbolic link"
+
+# A lock that any user may take, and signals without a meaning.
+flock -n "$main/$top/a" sleep 60 &
+locked=$!
+start a --apply
+holds "a lock on the folder of a group keeps no agent from starting" until_true 20 updates a 6
+kill "$locked"
+holds "the locks are for root alone" test "$(stat -c '%a %u' /run/evenhand/locks)" = "700 0"
+kill -USR1 "$agent"
+kill -USR2 "$agent"
+kill -XFSZ "$agent"
+holds "SIGUSR1, SIGUSR2 and SIGXFSZ have no effect" until_true 20 updates a 10
+changed=$(weight a/d.2)
+holds "it has changed weights" test "$changed" != $((neutral / 2))
+holds "it ends on SIGHUP" ends 0 stops HUP
+holds "and restores" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
+
 # A file where the socket should be.
 sed "s|^socket = .*|socket = \"$work/a.toml\"|" "$work/a.toml" >"$work/file.toml"
 holds "a file in the place of the socket is kept" ends 3 "$evenhand" agent run --config "$work/file.toml" --updates 1

@@ -182,7 +182,7 @@ impl BenchmarkAgent {
             enforcer: if changing { Box::new(ChangingEnforcer { real, round: 0 }) } else { Box::new(real) },
             enforced_by: Default::default(),
             peers: Box::new(SingleNode),
-            journal: Some(Journal::open(&journal.path().join("agent.redb")).unwrap()),
+            journal: Some(Journal::open(&Journal::path_in(journal.path())).unwrap()),
             identity: Box::new(move |path| hierarchies.identity(path)),
             digest: 0,
             incarnation: 1,

@@ -157,7 +157,7 @@ impl AdmittedWorkloads {
                 warn(warnings, &error);
                 continue;
             }
-            let mut admitted = AdmittedWorkload {
+            let admitted = AdmittedWorkload {
                 id,
                 workload: Arc::clone(workload),
                 saved: None,
@@ -166,23 +166,38 @@ impl AdmittedWorkloads {
             };
             restore_remains_of_other(previous, workload, access.enforcer, warnings);
             match access.enforcer.admit(id, &workload.group) {
-                Ok(now) => {
-                    let entry = previous.remove(path).filter(|entry| entry.identity == workload.identity);
-                    let saved = before_all_writes(entry, now);
-                    entries.push(admitted.entry_with(saved.clone()));
-                    admitted.saved = Some(saved);
-                }
+                Ok(now) => entries.push(admitted.entry_with(before_all_writes(previous, workload, now))),
                 Err(error) => warn(warnings, &error),
             }
             self.paths.insert(id, path.clone());
             self.by_path.insert(path.clone(), admitted);
             changed = true;
         }
-        if let Some(journal) = access.journal {
-            journal.put(&entries)?;
-            journal.forget(ended.iter().map(String::as_str).filter(|path| !self.by_path.contains_key(*path)))?;
+        let stored = self.store(entries, previous, access);
+        let ended = ended.iter().map(String::as_str).filter(|path| !self.by_path.contains_key(*path));
+        let forgotten = access.journal.map_or(Ok(()), |journal| journal.forget(ended));
+        stored.and(forgotten).map(|()| changed)
+    }
+
+    /// Writes the settings of groups to the journal, and only then takes them as the saved ones of their workloads, in place of
+    /// those in `previous`. If they cannot be written, the workloads count as rejected by the enforcer.
+    fn store(
+        &mut self,
+        entries: Vec<Entry>,
+        previous: &mut BTreeMap<String, Entry>,
+        access: &mut MachineAccess<'_>,
+    ) -> Result<(), JournalError> {
+        let stored = access.journal.map_or(Ok(()), |journal| journal.put(&entries));
+        for entry in entries {
+            let Some(admitted) = self.by_path.get_mut(&entry.group.path) else { continue };
+            if stored.is_ok() {
+                previous.remove(&entry.group.path);
+                admitted.saved = Some(entry.saved);
+            } else {
+                access.enforcer.dismiss(admitted.id);
+            }
         }
-        Ok(changed)
+        stored
     }
 
     /// Admits the workloads that the enforcer rejected before, for example because systemd did not answer. Persisting
@@ -194,22 +209,15 @@ impl AdmittedWorkloads {
         access: &mut MachineAccess<'_>,
         warnings: &mut Vec<String>,
     ) -> Result<(), JournalError> {
-        for admitted in self.by_path.values_mut().filter(|admitted| admitted.saved.is_none()) {
+        let mut entries = Vec::new();
+        for admitted in self.by_path.values().filter(|admitted| admitted.saved.is_none()) {
             restore_remains_of_other(previous, &admitted.workload, access.enforcer, warnings);
             match access.enforcer.admit(admitted.id, &admitted.workload.group) {
-                Ok(now) => {
-                    let (path, identity) = (&admitted.workload.group.path, admitted.workload.identity);
-                    let entry = previous.remove(path).filter(|entry| entry.identity == identity);
-                    let saved = before_all_writes(entry, now);
-                    if let Some(journal) = access.journal {
-                        journal.put(&[admitted.entry_with(saved.clone())])?;
-                    }
-                    admitted.saved = Some(saved);
-                }
+                Ok(now) => entries.push(admitted.entry_with(before_all_writes(previous, &admitted.workload, now))),
                 Err(error) => warn(warnings, &error),
             }
         }
-        Ok(())
+        self.store(entries, previous, access)
     }
 
     /// Removes a workload.
@@ -224,11 +232,11 @@ impl AdmittedWorkloads {
     }
 }
 
-/// Returns the settings before the first write of this run or an earlier one. What the earlier run did not divide, it did not
-/// change: of that the present settings count.
-fn before_all_writes(earlier: Option<Entry>, now: SavedState) -> SavedState {
-    match earlier {
-        Some(entry) => now.before(entry.saved),
+/// Returns the settings of a workload's group before the first write of this run or an earlier one, which left an entry in
+/// `previous`. What the earlier run did not divide, it did not change: of that the present settings count.
+fn before_all_writes(previous: &BTreeMap<String, Entry>, workload: &RunningWorkload, now: SavedState) -> SavedState {
+    match previous.get(&workload.group.path).filter(|entry| entry.identity == workload.identity) {
+        Some(entry) => now.before(entry.saved.clone()),
         None => now,
     }
 }

@@ -7,7 +7,7 @@ use evenhand_enforcers::cgroups::{Change, Enforcer, KernelError, Meter, PerResou
 use evenhand_heaviness::HeavinessError;
 use evenhand_model::counted;
 use evenhand_protocol::exchange::{NodeState, Record, Totals};
-use evenhand_protocol::transport::Peers;
+use evenhand_protocol::transport::{Peers, SharedName};
 use thiserror::Error;
 
 use crate::admitted_workloads::{AdmittedWorkload, AdmittedWorkloads, MachineAccess, warn};
@@ -200,6 +200,7 @@ impl Agent {
         };
         self.totals = self.parts.peers.exchange(record);
         warnings.extend(self.parts.peers.problem());
+        warnings.extend(self.parts.peers.shared_names().iter().map(shared_name_warning));
         if self.totals.isolated_since.is_some() {
             self.isolated_updates = self.isolated_updates.saturating_add(1);
             self.round.set_totals(&self.totals)?;
@@ -261,24 +262,37 @@ impl Agent {
         };
         // In most updates nothing changes, and all workloads were admitted.
         let same = snapshot.added.is_empty() && snapshot.changed.is_empty() && snapshot.removed.is_empty();
-        let changed = !(same && self.workloads.iter().len() == snapshot.workloads.len())
-            && self.workloads.replace(&snapshot.workloads, &mut self.previous, &mut access, warnings)?;
-        if !changed {
-            self.workloads.retry(&mut self.previous, &mut access, warnings)?;
-        }
-        // Groups that an earlier run or update changed and that are no longer workloads.
-        for (path, entry) in std::mem::take(&mut self.previous) {
-            if let Err(error) = restore_entry(&mut *self.parts.enforcer, &self.parts.identity, &entry) {
-                // The next update tries again.
-                warn(warnings, &error);
-                self.previous.insert(path, entry);
-                continue;
-            }
-            if let Some(journal) = &self.parts.journal {
-                journal.forget([path.as_str()])?;
-            }
-        }
+        let refreshed = if same && self.workloads.iter().len() == snapshot.workloads.len() {
+            Ok(false)
+        } else {
+            self.workloads.replace(&snapshot.workloads, &mut self.previous, &mut access, warnings)
+        };
+        let refreshed = match refreshed {
+            Ok(false) => self.workloads.retry(&mut self.previous, &mut access, warnings).map(|()| false),
+            other => other,
+        };
+        // Also without a journal that can be written, as on a full disk: restoring needs none.
+        let forgotten = self.restore_previous(warnings);
+        let changed = refreshed?;
+        forgotten?;
         Ok(changed)
+    }
+
+    /// Restores the groups that an earlier run or update changed and that are no longer workloads. What cannot be restored, or
+    /// is still in the journal, is tried again by the next update and at the end.
+    fn restore_previous(&mut self, warnings: &mut Vec<String>) -> Result<(), JournalError> {
+        let mut restored = Vec::new();
+        for (path, entry) in &self.previous {
+            match restore_entry(&mut *self.parts.enforcer, &self.parts.identity, entry) {
+                Ok(_) => restored.push(path.clone()),
+                Err(error) => warn(warnings, &error),
+            }
+        }
+        if let Some(journal) = &self.parts.journal {
+            journal.forget(restored.iter().map(String::as_str))?;
+        }
+        restored.iter().for_each(|path| _ = self.previous.remove(path));
+        Ok(())
     }
 
     /// Measures the loads. Returns whether a workload has ended meanwhile.
@@ -406,6 +420,16 @@ pub(crate) fn restore_entry(
         return enforcer.restore(&entry.group, &entry.saved).map(|()| true);
     }
     enforcer.restore_remains(&entry.group, &entry.saved).map(|()| false)
+}
+
+fn shared_name_warning(shared: &SharedName) -> String {
+    let addresses: Vec<String> = shared.addresses.iter().map(ToString::to_string).collect();
+    format!(
+        "several nodes have the name {}, at {}: only what the one that started last reports counts; give each a name of its own: \
+         [node] name",
+        shared.name,
+        addresses.join(" and ")
+    )
 }
 
 /// Returns the CPU time of this thread.

@@ -27,10 +27,11 @@ use crate::configuration::{Configuration, NetworkSection, NodeSection, PeersSect
 use crate::fairness_round::{FairnessRound, RoundSettings};
 use crate::journal::{Entry, Journal, JournalError};
 use crate::largest_node::largest_node;
+use crate::lock_folder::lock_folder;
 use crate::node_supply::{SupplyError, node_supply, processor_speed};
 use crate::other_devices::clear_other_devices;
 use crate::quotas::Quotas;
-use crate::trusted_files::{TrustError, check_trusted};
+use crate::trusted_files::{TrustError, check_trusted, create_private_folder};
 
 /// An agent of this machine, with the probe's report and the lock.
 pub struct Assembly {
@@ -85,13 +86,13 @@ pub enum AssembleError {
     /// The key or the certificate cannot be used.
     #[error(transparent)]
     Credentials(CredentialError),
-    /// Another user could change the key.
+    /// Another user could change the key, or take the locks.
     #[error(transparent)]
     Trust(#[from] TrustError),
     /// The agent itself cannot be created.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// The directory for the agent's state cannot be created.
+    /// The directory for the agent's state or its locks cannot be created.
     #[error("{folder}: {source}")]
     State {
         /// The path of the directory.
@@ -126,7 +127,7 @@ pub fn diagnose(configuration: Option<&Configuration>, system: &SystemRoot) -> R
 
 /// Returns the observation that groups have values that an agent wrote which runs no more, if there are any.
 pub fn left_over(configuration: &Configuration, hierarchies: &Hierarchies) -> Option<Observation> {
-    let journal = configuration.node.state.join("agent.redb");
+    let journal = Journal::path_in(&configuration.node.state);
     let is_left =
         |entry: &Entry| !entry.saved.0.is_empty() && hierarchies.identity(&entry.group.path) == Some(entry.identity);
     let count = Journal::left_over(&journal).iter().filter(|entry| is_left(entry)).count();
@@ -184,7 +185,18 @@ pub fn assemble(mut configuration: Configuration, apply: bool, system: &SystemRo
         check_writable(&report, &control.controls)?;
         discovery.use_trusted_files_only();
     }
-    let lock = apply.then(|| HostLock::take(&report.hierarchies, &node.under)).transpose()?;
+    let lock = match apply {
+        true => {
+            let folder = lock_folder(system, &node.state).map_err(|error| match error {
+                TrustError::Read { path, source } => {
+                    AssembleError::State { folder: path.display().to_string(), source }
+                }
+                other => other.into(),
+            })?;
+            Some(HostLock::take(&report.hierarchies, &node.under, &folder)?)
+        }
+        false => None,
+    };
     DescriptorBudget::raise_limit();
     let budget = DescriptorBudget::of_process();
     let supported = |resource| report.support(resource).filter(|support| support.supported);
@@ -208,9 +220,9 @@ pub fn assemble(mut configuration: Configuration, apply: bool, system: &SystemRo
     let enforcer = enforcers(&report, traffic, &budget, apply)?;
     let enforced_by = PerResource::from_fn(|resource| supported(resource).map(|support| support.mechanism.clone()));
     let journal = if apply {
-        std::fs::create_dir_all(&node.state)
+        create_private_folder(&node.state)
             .map_err(|source| AssembleError::State { folder: node.state.display().to_string(), source })?;
-        let journal = Journal::open(&node.state.join("agent.redb"))?;
+        let journal = Journal::open(&Journal::path_in(&node.state))?;
         let divided = network.as_ref().filter(|_| supported(Resource::Network).is_some());
         let divided = divided.map(|section| section.device.as_str());
         clear_other_devices(&journal, divided, TrafficEnforcer::remove_leftovers)?;

@@ -4,15 +4,13 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use evenhand_unix_http::{SocketFile, connect, listen};
 
 /// The time for a request and its answer, connecting included.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -26,9 +24,8 @@ const THREADS: usize = 4;
 /// Serves requests until it is dropped.
 #[derive(Debug)]
 pub struct ControlSocket {
-    path: PathBuf,
-    /// The device and number of the file, so that no other one is removed.
-    identity: (u64, u64),
+    /// Removed at the end.
+    _file: SocketFile,
 }
 
 impl ControlSocket {
@@ -36,16 +33,13 @@ impl ControlSocket {
     /// owner and group of the socket (mode 660).
     ///
     /// # Errors
-    /// Returns an error if the socket cannot be created, if another agent listens there, or if something other than a socket
+    /// Returns an error if the socket cannot be created, if another process listens there, or if something other than a socket
     /// is there, which is not touched. An abandoned socket is replaced.
     pub fn listen(path: &Path, handle: impl Fn(&str) -> String + Send + Sync + 'static) -> io::Result<ControlSocket> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder)?;
         }
-        remove_abandoned(path)?;
-        let listener = UnixListener::bind(path)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
-        let made = fs::symlink_metadata(path)?;
+        let (listener, file) = listen(path, 0o660)?;
         let handle = Arc::new(handle);
         for number in 0..THREADS {
             let (listener, handle) = (listener.try_clone()?, Arc::clone(&handle));
@@ -59,59 +53,7 @@ impl ControlSocket {
                 }
             })?;
         }
-        Ok(ControlSocket { path: path.to_owned(), identity: (made.dev(), made.ino()) })
-    }
-}
-
-impl Drop for ControlSocket {
-    fn drop(&mut self) {
-        if fs::symlink_metadata(&self.path).is_ok_and(|now| (now.dev(), now.ino()) == self.identity) {
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
-/// Removes a socket to which nobody listens.
-fn remove_abandoned(path: &Path) -> io::Result<()> {
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) => found.file_type(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if !found.is_socket() {
-        let problem = "found something other than a socket, which is kept; expected a path for a new socket";
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
-    }
-    match connect(path, Duration::from_millis(100)) {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
-        // It listens, but is too busy to accept.
-        Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another agent listens there")),
-        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-            Err(io::Error::new(io::ErrorKind::AddrInUse, "another agent listens there, and does not answer"))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// Connects to a Unix socket. A blocking connect would wait without a limit for a process that listens and does not accept,
-/// such as a stopped one.
-fn connect(path: &Path, limit: Duration) -> io::Result<UnixStream> {
-    let deadline = Instant::now() + limit;
-    let address = SocketAddrUnix::new(path)?;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    loop {
-        match rustix::net::connect(&socket, &address) {
-            Ok(()) => {
-                let stream = UnixStream::from(socket);
-                stream.set_nonblocking(false)?;
-                return Ok(stream);
-            }
-            // The queue of the socket is full (unix(7)).
-            Err(Errno::AGAIN | Errno::INTR) if Instant::now() < deadline => thread::sleep(Duration::from_millis(10)),
-            Err(Errno::AGAIN | Errno::INTR) => return Err(late()),
-            Err(error) => return Err(error.into()),
-        }
+        Ok(ControlSocket { _file: file })
     }
 }
 
@@ -210,6 +152,7 @@ const LONGEST_ANSWER: usize = 256 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixListener;
 
     #[test]
     fn requests_are_answered() {
@@ -224,27 +167,6 @@ mod tests {
         // A socket that a crash left behind.
         drop(UnixListener::bind(&path).unwrap());
         ControlSocket::listen(&path, str::to_owned).unwrap();
-    }
-
-    #[test]
-    fn only_a_socket_is_replaced_and_only_the_own_one_is_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("important");
-        fs::write(&path, "data").unwrap();
-        let refused = ControlSocket::listen(&path, str::to_owned).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
-        // A link is not followed to what it names.
-        let link = folder.path().join("link");
-        std::os::unix::fs::symlink(&path, &link).unwrap();
-        assert!(ControlSocket::listen(&link, str::to_owned).is_err());
-        assert_eq!(fs::read_to_string(&path).unwrap(), "data");
-        // Somebody replaced the socket while the agent ran.
-        let socket = folder.path().join("agent.sock");
-        let listening = ControlSocket::listen(&socket, str::to_owned).unwrap();
-        fs::remove_file(&socket).unwrap();
-        fs::write(&socket, "other").unwrap();
-        drop(listening);
-        assert_eq!(fs::read_to_string(&socket).unwrap(), "other");
     }
 
     #[test]

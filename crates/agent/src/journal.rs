@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use evenhand_enforcers::cgroups::{Group, SavedState};
 use redb::backends::{FileBackend, InMemoryBackend};
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition};
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageBackend, StorageError, TableDefinition};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::trusted_files::{open_private, open_regular};
+use crate::trusted_files::{TrustError, open_private, open_state_file};
 
 /// The saved settings, by the path of the group.
 const GROUPS: TableDefinition<'_, &str, &str> = TableDefinition::new("groups");
@@ -75,6 +75,9 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
     },
+    /// Another user could change it.
+    #[error(transparent)]
+    Trust(TrustError),
     /// It is not a journal, or not a whole one.
     #[error(
         "{}: {why}. Groups may still have values that the agent wrote; to restore what can be read of it: evenhand agent \
@@ -115,19 +118,54 @@ pub enum JournalError {
     },
 }
 
+impl From<TrustError> for JournalError {
+    fn from(error: TrustError) -> JournalError {
+        match error {
+            TrustError::Read { path, source } => JournalError::Read { path, source },
+            other => JournalError::Trust(other),
+        }
+    }
+}
+
 impl Journal {
+    /// Returns the path of the journal in the folder of an agent's state.
+    pub fn path_in(state: &Path) -> PathBuf {
+        state.join("agent.redb")
+    }
+
     /// Opens the file, or creates it.
     ///
     /// # Errors
-    /// Returns an error if another process has it open, or if it is not such a file.
+    /// Returns an error if another process has it open, if another user could change it or the folder in which it is, or if it is
+    /// not such a file.
     pub fn open(path: &Path) -> Result<Journal, JournalError> {
-        let file = open_private(path).map_err(|source| JournalError::Read { path: path.to_owned(), source })?;
+        let file = open_private(path)?;
+        Journal::open_with(path, || FileBackend::new(file))
+    }
+
+    /// Opens the journal in a storage, which is reported as this file: for tests of a storage that fails.
+    ///
+    /// # Errors
+    /// As [`open`](Journal::open).
+    #[doc(hidden)]
+    pub fn open_in(storage: impl StorageBackend, path: &Path) -> Result<Journal, JournalError> {
+        Journal::open_with(path, || Ok(storage))
+    }
+
+    fn open_with<S: StorageBackend>(
+        path: &Path,
+        storage: impl FnOnce() -> Result<S, DatabaseError>,
+    ) -> Result<Journal, JournalError> {
         let damaged = |why: String| JournalError::Damaged { path: path.to_owned(), why };
         // The database panics on some kinds of damage.
-        let open = || Database::builder().create_with_backend(FileBackend::new(file)?);
+        let open = || Database::builder().create_with_backend(storage()?);
         let database = match catch_unwind(AssertUnwindSafe(open)) {
             Ok(Ok(database)) => database,
             Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => return Err(JournalError::InUse { path: path.to_owned() }),
+            // A full or a broken disk: the system's error, which says nothing of the file.
+            Ok(Err(DatabaseError::Storage(StorageError::Io(source)))) if source.raw_os_error().is_some() => {
+                return Err(JournalError::Read { path: path.to_owned(), source });
+            }
             Ok(Err(error)) => return Err(damaged(error.to_string())),
             Err(_) => return Err(damaged("the file is damaged".into())),
         };
@@ -227,10 +265,10 @@ impl Journal {
     /// Returns what can be read of a journal that may be damaged. Does not change the file.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read at all, or if another process has it open.
+    /// Returns an error if the file cannot be read at all, if another user could change it, or if another process has it open.
     pub fn salvage(path: &Path) -> Result<Salvaged, JournalError> {
         let read = |source| JournalError::Read { path: path.to_owned(), source };
-        let mut file = open_regular(path).map_err(read)?;
+        let mut file = open_state_file(path)?;
         // The lock that the database takes: what a running agent has written is not left over.
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => {}

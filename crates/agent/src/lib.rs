@@ -38,6 +38,7 @@ mod fairness_round;
 mod journal;
 mod largest_node;
 mod load_tracker;
+mod lock_folder;
 mod node_supply;
 mod other_devices;
 mod quotas;
@@ -58,6 +59,7 @@ pub use fairness_round::{
 };
 pub use journal::{Entry, Journal, JournalError, Salvaged};
 pub use load_tracker::{Load, LoadReading, LoadTracker};
+pub use lock_folder::lock_folder;
 pub use node_supply::{SupplyError, benchmark, node_supply, processor_speed};
 pub use quotas::Quotas;
 pub use restore::{RestoreError, restore_entries, restore_journal};

@@ -1,7 +1,7 @@
 //! Determines the resources of this machine.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use evenhand_enforcers::cgroups::PerResource;
 use thiserror::Error;
 
 use crate::configuration::{NodeSection, Speed};
+use crate::trusted_files::{TrustError, create_private_folder, open_private, open_state_file};
 
 /// Why the resources of this machine cannot be determined.
 #[derive(Debug, Error)]
@@ -21,6 +22,9 @@ pub enum SupplyError {
         /// The problem.
         why: String,
     },
+    /// Another user could change what is kept of a benchmark.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
 }
 
 /// Returns the node's supply in processors, bytes and bytes per second: as configured, or else as the kernel reports
@@ -47,7 +51,8 @@ pub fn node_supply(section: &NodeSection, root: &Path) -> Result<PerResource<f64
 /// stored in the directory `state`, so that it is the same after a restart.
 ///
 /// # Errors
-/// Returns an error if a file of the kernel cannot be read, or if the result cannot be stored.
+/// Returns an error if a file of the kernel cannot be read, or if the result cannot be stored where only root and this user may
+/// change it.
 pub fn processor_speed(speed: Speed, root: &Path, state: &Path) -> Result<f64, SupplyError> {
     match speed {
         Speed::Given(factor) => Ok(factor),
@@ -57,13 +62,16 @@ pub fn processor_speed(speed: Speed, root: &Path, state: &Path) -> Result<f64, S
         }
         Speed::Benchmark { reference } => {
             let path = state.join("benchmark");
-            let kept = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse::<f64>().ok());
+            let kept = open_state_file(&path).ok().and_then(|file| io::read_to_string(file).ok());
+            let kept = kept.and_then(|text| text.trim().parse::<f64>().ok());
             let result = match kept.filter(|result| *result > 0.0 && result.is_finite()) {
                 Some(result) => result,
                 None => {
                     let result = benchmark(Duration::from_millis(500));
-                    fs::create_dir_all(state)
-                        .and_then(|()| fs::write(&path, format!("{result}\n")))
+                    create_private_folder(state).map_err(|e| file_error(state, e.to_string()))?;
+                    let mut file = open_private(&path)?;
+                    file.set_len(0)
+                        .and_then(|()| file.write_all(format!("{result}\n").as_bytes()))
                         .map_err(|e| file_error(&path, e.to_string()))?;
                     result
                 }

@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn other_devices_are_cleared_once_and_their_settings_are_forgotten() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&folder.path().join("agent.redb")).unwrap();
+        let journal = Journal::open(&Journal::path_in(folder.path())).unwrap();
         let entry = |path: &str, device: Option<&str>| {
             let weight = Some(("cpu/weight".to_owned(), "100".to_owned()));
             let of_traffic = device.map(|device| (DEVICE.to_owned(), device.to_owned()));

@@ -12,7 +12,9 @@ use thiserror::Error;
 
 use crate::agent::{Released, restore_entry};
 use crate::journal::{Entry, Journal, JournalError};
+use crate::lock_folder::lock_folder;
 use crate::other_devices::clear_other_devices;
+use crate::trusted_files::{TrustError, folder_of};
 
 /// Why nothing is restored.
 #[derive(Debug, Error)]
@@ -23,6 +25,9 @@ pub enum RestoreError {
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// Another user could take the locks.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
 }
 
 /// Restores the groups of a journal, which then contains only those that could not be restored.
@@ -33,10 +38,12 @@ pub fn restore_journal(path: &Path, system: &SystemRoot) -> Result<Released, Res
     let journal = Journal::open(path)?;
     let hierarchies = system.hierarchies()?;
     let entries = journal.entries()?;
-    let _lock = lock_groups(&entries, &hierarchies)?;
-    // Devices have classes also of groups that have ended.
-    clear_other_devices(&journal, None, TrafficEnforcer::remove_leftovers)?;
-    let mut released = restore_each(&journal.entries()?, &hierarchies)?;
+    let _lock = lock_groups(&entries, &hierarchies, &lock_folder(system, folder_of(path))?)?;
+    // Devices have classes also of groups that have ended. What is on a device keeps no group from being restored.
+    let cleared =
+        clear_other_devices(&journal, None, TrafficEnforcer::remove_leftovers).and_then(|()| journal.entries());
+    let mut released = restore_each(cleared.as_ref().unwrap_or(&entries), &hierarchies)?;
+    released.failed.extend(cleared.err().map(|error| error.to_string()));
     let done = entries.iter().map(|entry| entry.group.path.as_str()).filter(|path| !released.left.contains(*path));
     if let Err(error) = journal.forget(done) {
         released.failed.push(error.to_string());
@@ -44,23 +51,23 @@ pub fn restore_journal(path: &Path, system: &SystemRoot) -> Result<Released, Res
     Ok(released)
 }
 
-/// Restores groups by entries that were [salvaged](Journal::salvage).
+/// Restores groups by entries that were [salvaged](Journal::salvage) from this file.
 ///
 /// # Errors
 /// Returns an error if an agent manages the groups, or if the hierarchies cannot be determined.
-pub fn restore_entries(entries: &[Entry], system: &SystemRoot) -> Result<Released, RestoreError> {
+pub fn restore_entries(entries: &[Entry], journal: &Path, system: &SystemRoot) -> Result<Released, RestoreError> {
     let hierarchies = system.hierarchies()?;
-    let _lock = lock_groups(entries, &hierarchies)?;
+    let _lock = lock_groups(entries, &hierarchies, &lock_folder(system, folder_of(journal))?)?;
     Ok(restore_each(entries, &hierarchies)?)
 }
 
 /// Locks the innermost group above all groups of the entries that exist: an agent that manages any of them has a lock that
 /// excludes this one, whatever its `under`. Returns `None` if no group exists.
-fn lock_groups(entries: &[Entry], hierarchies: &Hierarchies) -> Result<Option<HostLock>, KernelError> {
+fn lock_groups(entries: &[Entry], hierarchies: &Hierarchies, locks: &Path) -> Result<Option<HostLock>, KernelError> {
     let existing =
         entries.iter().map(|entry| entry.group.path.as_str()).filter(|path| hierarchies.identity(path).is_some());
     let common = existing.map(parent).reduce(common_ancestor);
-    common.map(|common| HostLock::take(hierarchies, common)).transpose()
+    common.map(|common| HostLock::take(hierarchies, common, locks)).transpose()
 }
 
 /// Returns the innermost group that is, or contains, both.

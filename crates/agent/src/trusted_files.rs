@@ -1,8 +1,8 @@
 //! Files on which the agent's rights depend.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use evenhand_documents::{Document, DocumentError, Format, Source};
@@ -21,7 +21,10 @@ pub enum TrustError {
         source: io::Error,
     },
     /// It, or a symbolic link to it, belongs to another user.
-    #[error("{}: found {what} of user {owner}, expected one of root or of the user who runs this; chown it", path.display())]
+    #[error(
+        "{}: found {what} of user {owner} (mode {mode:03o}), expected one of {}: chown -h {user} {}",
+        path.display(), owners(*user), path.display()
+    )]
     Owner {
         /// The file or link.
         path: PathBuf,
@@ -29,12 +32,22 @@ pub enum TrustError {
         what: &'static str,
         /// The number of the user.
         owner: u32,
+        /// The permissions.
+        mode: u32,
+        /// The number of the user who runs this.
+        user: u32,
     },
     /// Users other than its owner may write it.
-    #[error("{}: users other than its owner may write it (mode {mode:03o}; expected no w for group and others: chmod go-w)", path.display())]
+    #[error(
+        "{}: users other than its owner may write it (mode {mode:03o} of user {owner}; expected no w for group and others: chmod \
+         go-w {})",
+        path.display(), path.display()
+    )]
     Writable {
         /// The file.
         path: PathBuf,
+        /// The number of its owner.
+        owner: u32,
         /// The permissions.
         mode: u32,
     },
@@ -46,6 +59,11 @@ pub enum TrustError {
         /// The kind.
         expected: &'static str,
     },
+}
+
+/// Names who may own what is trusted by a process of this user.
+fn owners(user: u32) -> String {
+    if user == 0 { "root".into() } else { format!("root or of user {user}, who runs this") }
 }
 
 /// Checks that only root and the user who runs this process can change a file: by its owner and permissions, and by the
@@ -65,24 +83,46 @@ pub(crate) fn check_trusted_folder(path: &Path) -> Result<(), TrustError> {
     check(path, "folder", fs::Metadata::is_dir)
 }
 
+/// Checks that only root and the user who runs this process can change or replace what it keeps in a folder. Others may have files
+/// of their own in it, as in one with the sticky bit.
+///
+/// # Errors
+/// Returns the first violation.
+pub(crate) fn check_state_folder(path: &Path) -> Result<(), TrustError> {
+    match check_trusted_folder(path) {
+        Err(TrustError::Writable { mode, .. }) if mode & STICKY != 0 => Ok(()),
+        checked => checked,
+    }
+}
+
+/// Only the owner of a file removes or renames it in a folder with this bit (inode(7)).
+const STICKY: u32 = 0o1000;
+
 fn check(path: &Path, expected: &'static str, is_expected: fn(&fs::Metadata) -> bool) -> Result<(), TrustError> {
     let read = |source| TrustError::Read { path: path.to_owned(), source };
-    let user = rustix::process::geteuid().as_raw();
-    let owned = |found: &fs::Metadata, what| match found.uid() {
-        owner if owner == 0 || owner == user => Ok(()),
-        owner => Err(TrustError::Owner { path: path.to_owned(), what, owner }),
-    };
     let named = fs::symlink_metadata(path).map_err(read)?;
     if named.is_symlink() {
-        owned(&named, "a symbolic link")?;
+        check_owner(path, &named, "a symbolic link")?;
     }
     let file = fs::metadata(path).map_err(read)?;
     if !is_expected(&file) {
         return Err(TrustError::Kind { path: path.to_owned(), expected });
     }
-    owned(&file, if file.is_dir() { "a folder" } else { "a file" })?;
-    match file.permissions().mode() & 0o777 {
-        mode if mode & 0o022 != 0 => Err(TrustError::Writable { path: path.to_owned(), mode }),
+    check_owner(path, &file, if file.is_dir() { "a folder" } else { "a file" })?;
+    check_mode(path, &file)
+}
+
+fn check_owner(path: &Path, found: &fs::Metadata, what: &'static str) -> Result<(), TrustError> {
+    let user = rustix::process::geteuid().as_raw();
+    match found.uid() {
+        owner if owner == 0 || owner == user => Ok(()),
+        owner => Err(TrustError::Owner { path: path.to_owned(), what, owner, mode: found.mode() & 0o7777, user }),
+    }
+}
+
+fn check_mode(path: &Path, found: &fs::Metadata) -> Result<(), TrustError> {
+    match found.mode() & 0o7777 {
+        mode if mode & 0o022 != 0 => Err(TrustError::Writable { path: path.to_owned(), owner: found.uid(), mode }),
         _ => Ok(()),
     }
 }
@@ -137,18 +177,75 @@ pub(crate) fn read_document(path: &Path) -> Result<Document, DocumentError> {
     Document::of(read_source(path)?, Format::of_path(path))
 }
 
-/// Opens a file for reading and writing, and creates it if it is not there. Only its owner may read and write it, also if it
+/// Opens a file of the state for reading: a regular one in the folder itself, which only root and the user who runs this process
+/// can change, or replace in its folder.
+///
+/// # Errors
+/// Returns the first violation, or an error if the file cannot be opened.
+pub(crate) fn open_state_file(path: &Path) -> Result<File, TrustError> {
+    check_state_folder(folder_of(path))?;
+    open_checked(path, OpenOptions::new().read(true))
+}
+
+/// As [`open_state_file`], for reading and writing; creates the file if it is not there. Only its owner may read it, also if it
 /// was there with more permissions.
 ///
 /// # Errors
-/// Returns an error if the file cannot be opened.
-pub(crate) fn open_private(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
-    let found = file.metadata()?;
-    if found.permissions().mode() & 0o077 != 0 && found.uid() == rustix::process::geteuid().as_raw() {
-        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+/// As [`open_state_file`].
+pub(crate) fn open_private(path: &Path) -> Result<File, TrustError> {
+    check_state_folder(folder_of(path))?;
+    let file = match open_checked(path, OpenOptions::new().read(true).write(true)) {
+        // Only then with the right to create it: where others may have files, that would fail in place of the check of its owner
+        // (fs.protected_regular).
+        Err(TrustError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            open_checked(path, OpenOptions::new().read(true).write(true).create_new(true).mode(0o600))?
+        }
+        opened => opened?,
+    };
+    let read = |source| TrustError::Read { path: path.to_owned(), source };
+    let found = file.metadata().map_err(read)?;
+    if found.mode() & 0o077 != 0 && found.uid() == rustix::process::geteuid().as_raw() {
+        file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(read)?;
     }
     Ok(file)
+}
+
+/// Opens a file, without waiting and without following a symbolic link in its place, and checks what was opened.
+fn open_checked(path: &Path, options: &mut OpenOptions) -> Result<File, TrustError> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let kind = || TrustError::Kind { path: path.to_owned(), expected: "regular file, and no symbolic link" };
+    let opened = options.custom_flags(flags).open(path);
+    let read = |source: io::Error| match source.raw_os_error() {
+        Some(error) if error == rustix::io::Errno::LOOP.raw_os_error() => kind(),
+        _ => TrustError::Read { path: path.to_owned(), source },
+    };
+    let file = opened.map_err(read)?;
+    let found = file.metadata().map_err(read)?;
+    if !found.is_file() {
+        return Err(kind());
+    }
+    check_owner(path, &found, "a file")?;
+    check_mode(path, &found)?;
+    Ok(file)
+}
+
+/// Returns the folder of a file, which is the current one for a name alone.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Creates a folder, and those above it, if it is missing. A new one is for its owner alone.
+///
+/// # Errors
+/// Returns an error if it cannot be created.
+pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
+    if let Some(above) = path.parent() {
+        fs::create_dir_all(above)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        created => created,
+    }
 }
 
 #[cfg(test)]
@@ -226,5 +323,70 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         open_private(&path).unwrap();
         assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o620)).unwrap();
+        let error = open_private(&path).unwrap_err().to_string();
+        let expected = format!("{0}: users other than its owner may write it (mode 620 of user ", path.display());
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(error.ends_with(&format!("chmod go-w {})", path.display())), "{error}");
+        assert_eq!(mode(), 0o620);
+    }
+
+    #[test]
+    fn the_state_is_not_kept_where_others_may_replace_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("above/state");
+        create_private_folder(&state).unwrap();
+        create_private_folder(&state).unwrap();
+        assert_eq!(fs::metadata(&state).unwrap().mode() & 0o777, 0o700);
+        let path = state.join("agent.redb");
+        let open_in = |mode| {
+            fs::set_permissions(&state, fs::Permissions::from_mode(mode)).unwrap();
+            (open_private(&path), open_state_file(&path))
+        };
+        for mode in [0o700, 0o755, 0o1777] {
+            assert!(matches!(open_in(mode), (Ok(_), Ok(_))), "{mode:o}");
+        }
+        for mode in [0o770, 0o757] {
+            let (written, read) = open_in(mode);
+            for error in [written.unwrap_err(), read.unwrap_err()] {
+                assert!(matches!(&error, TrustError::Writable { path, .. } if *path == state), "{error}");
+            }
+        }
+        fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
+        // What a link in its place names is neither read nor made.
+        fs::rename(&path, state.join("other")).unwrap();
+        for to in ["other", "nowhere"] {
+            symlink(state.join(to), &path).unwrap();
+            for error in [open_private(&path).unwrap_err(), open_state_file(&path).unwrap_err()] {
+                assert!(error.to_string().ends_with("expected a regular file, and no symbolic link"), "{error}");
+            }
+            fs::remove_file(&path).unwrap();
+        }
+        assert!(!state.join("nowhere").exists());
+        assert!(create_private_folder(&state.join("other")).is_err());
+    }
+
+    #[test]
+    fn a_state_of_another_user_is_not_trusted() {
+        // Only root can give files away.
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.redb");
+        open_private(&path).unwrap();
+        let give = |path: &Path, user| std::os::unix::fs::chown(path, Some(user), None).unwrap();
+        give(&path, 1);
+        let error = open_private(&path).unwrap_err().to_string();
+        let remedy = format!("found a file of user 1 (mode 600), expected one of root: chown -h 0 {}", path.display());
+        assert_eq!(error, format!("{}: {remedy}", path.display()));
+        // As a file that another user made first in a folder for all.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        assert!(matches!(open_private(&path), Err(TrustError::Owner { what: "a file", owner: 1, .. })));
+        give(&path, 0);
+        open_private(&path).unwrap();
+        give(folder.path(), 1);
+        assert!(matches!(open_private(&path), Err(TrustError::Owner { what: "a folder", owner: 1, .. })));
+        give(folder.path(), 0);
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use evenhand_agent::{
     AgentPlaces, AssembleError, Configuration, Entry, Journal, JournalError, Released, RestoreError, assemble,
-    restore_entries, restore_journal,
+    lock_folder, restore_entries, restore_journal,
 };
 use evenhand_documents::{Document, Format};
 use evenhand_enforcers::cgroups::{
@@ -42,14 +42,15 @@ fn entry(hierarchies: &Hierarchies) -> Entry {
 #[test]
 fn a_journal_is_restored_by_itself_and_then_empty() {
     let (folder, system, hierarchies) = machine();
-    let path = folder.path().join("agent.redb");
+    let path = Journal::path_in(folder.path());
     let journal = Journal::open(&path).unwrap();
     journal.put(&[entry(&hierarchies)]).unwrap();
     let in_use = restore_journal(&path, &system).unwrap_err();
     assert!(matches!(in_use, RestoreError::Journal(JournalError::InUse { .. })), "{in_use}");
     drop(journal);
     // An agent that manages the groups by another journal.
-    let lock = HostLock::take(&hierarchies, "hE").unwrap();
+    let locks = lock_folder(&system, folder.path()).unwrap();
+    let lock = HostLock::take(&hierarchies, "hE", &locks).unwrap();
     let locked = restore_journal(&path, &system).unwrap_err();
     assert!(matches!(locked, RestoreError::Kernel(KernelError::Locked(_))), "{locked}");
     drop(lock);
@@ -75,7 +76,10 @@ fn the_memory_of_a_group_whose_processor_group_has_ended_is_restored() {
     let memory = folder.path().join("memory/hE/a/memory.soft_limit_in_bytes");
     fs::write(&memory, "12288\n").unwrap();
     fs::remove_dir_all(folder.path().join("cpu/hE/a")).unwrap();
-    assert_eq!(restore_entries(&[entry], &system).unwrap().failed, Vec::<String>::new());
+    assert_eq!(
+        restore_entries(&[entry], &Journal::path_in(folder.path()), &system).unwrap().failed,
+        Vec::<String>::new()
+    );
     assert_eq!(fs::read_to_string(memory).unwrap(), "4096\n");
 }
 

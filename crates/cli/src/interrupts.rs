@@ -1,9 +1,16 @@
 //! Ctrl-C and the signals that end a service: the one place where the program handles SIGINT, SIGTERM and SIGHUP.
 //!
 //! A verb that calls [`on_interrupt`] ends in an orderly way: it keeps what is finished, or restores what it changed. All
-//! others end at once, as the system does by default.
+//! others end at once, as the system does by default. A service also calls [`ignore_signals_without_meaning`].
+
+#[cfg(any(feature = "agent", feature = "slurm"))]
+use std::sync::Arc;
+#[cfg(any(feature = "agent", feature = "slurm"))]
+use std::sync::atomic::AtomicBool;
 
 use evenhand_child_process::StopFlag;
+#[cfg(any(feature = "agent", feature = "slurm"))]
+use signal_hook::consts::{SIGUSR1, SIGUSR2, SIGXFSZ};
 
 use crate::failure::Failure;
 
@@ -34,4 +41,20 @@ pub(crate) fn on_interrupt(second: SecondSignal, stop: impl FnOnce() + Send + 's
     })
     .map_err(|error| Failure::Environment(format!("cannot listen for Ctrl-C and SIGTERM: {error}")))?;
     Ok(flag)
+}
+
+/// Ignores the signals that would end a service by default, with what it changed as it is, and that it gives no meaning: a log
+/// rotation may send SIGUSR1 or SIGUSR2 to the wrong process, and a write beyond the limit of a file's size raises SIGXFSZ. That write
+/// then fails, as on a full disk.
+///
+/// # Errors
+/// Returns an error if signals cannot be handled.
+#[cfg(any(feature = "agent", feature = "slurm"))]
+pub(crate) fn ignore_signals_without_meaning() -> Result<(), Failure> {
+    for signal in [SIGUSR1, SIGUSR2, SIGXFSZ] {
+        // A handler without effect: the commands that a service runs would inherit that a signal is ignored, and not a handler.
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
+            .map_err(|error| Failure::Environment(format!("cannot listen for signal {signal}: {error}")))?;
+    }
+    Ok(())
 }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenhand_protocol::exchange::{Fixed, NodeState, Record, RecordLimits, Totals, UserSums};
-use evenhand_protocol::transport::{Config, Mode, PeerFilter, Peers, TransportError, start};
+use evenhand_protocol::transport::{Config, Mode, PeerFilter, Peers, SharedName, TransportError, start};
 
 const INTERVAL: Duration = Duration::from_millis(100);
 const IO_TIMEOUT: Duration = Duration::from_secs(12);
@@ -120,6 +120,34 @@ fn nodes_agree_and_continue_without_one_that_crashes() {
         assert_ne!(old, nodes[0].address());
         nodes.push(Node::start(again, 0));
         until(&mut nodes, "five again", all_count(5));
+    });
+}
+
+#[test]
+fn two_nodes_of_one_name_are_reported_and_one_that_moves_is_not() {
+    both(|mode| {
+        let mut nodes = cloud(3, mode, 0, |_, _| {});
+        until(&mut nodes, "agree", all_count(3));
+        // It restarts with another address.
+        drop(nodes.remove(1));
+        let moved = config("n1", mode, &[nodes[0].address()]);
+        nodes.push(Node::start(moved, 0));
+        until(&mut nodes, "three again", all_count(3));
+        let begun = Instant::now();
+        until(&mut nodes, "two seconds", |nodes| {
+            assert!(nodes.iter().all(|node| node.peers.shared_names().is_empty()));
+            begun.elapsed() > 20 * INTERVAL
+        });
+        // As if it had not ended: two that run with its name, which know the same seed.
+        let again = Node::start(config("n1", mode, &[nodes[0].address()]), 0);
+        let mut addresses = vec![nodes[2].address(), again.address()];
+        addresses.sort();
+        nodes.push(again);
+        let expected = [SharedName { name: "n1".into(), addresses }];
+        until(&mut nodes, "shared", |nodes| nodes[0].peers.shared_names() == expected);
+        let last = nodes.pop();
+        drop(last);
+        until(&mut nodes, "no longer shared", |nodes| nodes.iter().all(|node| node.peers.shared_names().is_empty()));
     });
 }
 

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router};
+use evenhand_unix_http::{SocketFile, listen};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -56,7 +56,8 @@ pub struct ListenError {
 
 enum Listener {
     Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
+    /// The file is removed at the end.
+    Unix(UnixListener, SocketFile),
 }
 
 /// A server that listens.
@@ -105,7 +106,8 @@ impl Server {
             }
             Listen::Unix(path) => {
                 let failed = |source| ListenError { place: path.display().to_string(), source };
-                Listener::Unix(bind_socket(path).map_err(failed)?, path.clone())
+                let (listener, file) = bind_socket(path).map_err(failed)?;
+                Listener::Unix(listener, file)
             }
         };
         Ok(Server { listener, router, connections: Arc::new(Connections::new(proxy)) })
@@ -117,7 +119,7 @@ impl Server {
             Listener::Tcp(listener) => {
                 listener.local_addr().map_or("an unknown address".into(), |address| format!("http://{address}/"))
             }
-            Listener::Unix(_, path) => path.display().to_string(),
+            Listener::Unix(_, file) => file.path().display().to_string(),
         }
     }
 
@@ -157,9 +159,6 @@ impl Server {
                     });
                 }
             }
-        }
-        if let Listener::Unix(_, path) = &self.listener {
-            let _ = std::fs::remove_file(path);
         }
         drop(self.listener);
         let _ = timeout(END_TIME, async { while open.join_next().await.is_some() {} }).await;
@@ -234,12 +233,8 @@ async fn serve(
 }
 
 /// Binds a Unix socket, where a socket at which nobody listens any more may be in the way.
-fn bind_socket(path: &Path) -> io::Result<UnixListener> {
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
-    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
-        std::fs::remove_file(path)?;
-    }
-    let listener = UnixListener::bind(path)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))?;
-    Ok(listener)
+fn bind_socket(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
+    let (listener, file) = listen(path, 0o666)?;
+    listener.set_nonblocking(true)?;
+    Ok((UnixListener::from_std(listener)?, file))
 }

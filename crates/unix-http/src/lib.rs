@@ -5,7 +5,8 @@
 //! the daemon accepts no connections and its backlog is full, where `std::os::unix::net::UnixStream::connect` would
 //! block without limit.
 //!
-//! HTTP itself is `hyper`'s; this crate adds the socket, the limits and errors that name them.
+//! HTTP itself is `hyper`'s; this crate adds the socket, the limits and errors that name them. [`listen`] and [`connect`] are
+//! for programs that serve at such a socket themselves: what was left behind is replaced, and what is in use is not.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -15,7 +16,10 @@
 //! assert_eq!(response.status, 200);
 //! # Ok::<(), evenhand_unix_http::Error>(())
 //! ```
+mod socket_file;
 mod write_before_read;
+
+pub use self::socket_file::{SocketFile, connect, listen};
 
 use std::error::Error as _;
 use std::future::{Future, poll_fn};
@@ -153,7 +157,7 @@ async fn within<T>(
 }
 
 async fn request(socket: &Path, path: &str, limits: &Limits) -> Result<Response, Error> {
-    let stream = within("connection", limits.connect, connect(socket)).await?;
+    let stream = within("connection", limits.connect, connect_async(socket)).await?;
     let request = Request::get(path)
         .header("Host", "localhost")
         .header("Accept", "application/json")
@@ -173,7 +177,7 @@ async fn request(socket: &Path, path: &str, limits: &Limits) -> Result<Response,
 
 /// Connects. On Linux a non-blocking connect to a Unix socket with a full backlog fails with `EAGAIN` (unix(7)) and is
 /// tried again, until the caller's limit ends that.
-async fn connect(socket: &Path) -> Result<UnixStream, Error> {
+async fn connect_async(socket: &Path) -> Result<UnixStream, Error> {
     const PAUSE: Duration = Duration::from_millis(10);
     loop {
         match UnixStream::connect(socket).await {

@@ -298,6 +298,12 @@ pub(crate) struct Setting {
 impl Setting {
     /// Settings of a single node that writes, with a journal in this directory.
     pub(crate) fn in_folder(folder: &std::path::Path) -> Setting {
+        let journal = Journal::open(&Journal::path_in(folder)).unwrap();
+        Setting { journal: Some(journal), ..Setting::without_journal() }
+    }
+
+    /// The same without a journal: nothing is written.
+    pub(crate) fn without_journal() -> Setting {
         Setting {
             node: "a",
             metric: "deviation",
@@ -305,7 +311,7 @@ impl Setting {
             resources: vec![Resource::Cpu],
             delay: 0,
             peers: Box::new(SingleNode),
-            journal: Some(Journal::open(&folder.join("agent.redb")).unwrap()),
+            journal: None,
         }
     }
 

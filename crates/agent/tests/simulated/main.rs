@@ -1,6 +1,7 @@
 //! The whole agent on simulated machines: the weights at which it settles, and its reaction to failures.
 #![allow(clippy::unwrap_used)]
 
+mod full_disk;
 mod machine;
 
 use std::path::Path;
@@ -155,7 +156,7 @@ fn a_crash_loses_no_saved_weights() {
     agent.release();
     assert_eq!(machine.weights(), [before[0], before[1], [55, 66]]);
     drop(agent);
-    assert!(Journal::open(&folder.path().join("agent.redb")).unwrap().entries().unwrap().is_empty());
+    assert!(Journal::open(&Journal::path_in(folder.path())).unwrap().entries().unwrap().is_empty());
 }
 
 #[test]
@@ -315,7 +316,7 @@ fn what_only_the_second_run_divides_is_restored_to_what_that_found() {
     drop(agent);
     {
         // As if the first run had not divided disks.
-        let journal = Journal::open(&folder.path().join("agent.redb")).unwrap();
+        let journal = Journal::open(&Journal::path_in(folder.path())).unwrap();
         let mut entries = journal.entries().unwrap();
         entries.iter_mut().for_each(|entry| drop(entry.saved.0.remove("disk")));
         journal.put(&entries).unwrap();
@@ -329,7 +330,7 @@ fn what_only_the_second_run_divides_is_restored_to_what_that_found() {
 
 /// Returns the paths of the groups in the journal of an agent that has ended.
 fn in_journal(folder: &tempfile::TempDir) -> Vec<String> {
-    let entries = Journal::open(&folder.path().join("agent.redb")).unwrap().entries().unwrap();
+    let entries = Journal::open(&Journal::path_in(folder.path())).unwrap().entries().unwrap();
     entries.into_iter().map(|entry| entry.group.path).collect()
 }
 

@@ -1,6 +1,8 @@
 //! `evenhand agent release`: of a journal where there is nothing to restore, and by the answers of a running agent. And the
 //! end of an agent whose output cannot be written.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use evenhand_agent::{ControlSocket, Entry, Journal};
@@ -79,7 +81,9 @@ fn an_agent_restores_also_when_its_output_cannot_be_written() {
 
 /// Writes a journal with the values of a group that has ended.
 fn write_journal(folder: &TestFolder, name: &str) {
-    std::fs::create_dir_all(folder.path(name).parent().unwrap()).unwrap();
+    let parent = folder.path(name).parent().unwrap().to_owned();
+    std::fs::create_dir_all(&parent).unwrap();
+    std::fs::set_permissions(parent, Permissions::from_mode(0o700)).unwrap();
     let saved = SavedState([("cgroup-v1/cpu.shares".to_owned(), "1024".to_owned())].into());
     let group = Group { path: "evenhand-none/g".into(), ..Group::default() };
     Journal::open(&folder.path(name)).unwrap().put(&[Entry { group, identity: 1, saved }]).unwrap();
@@ -149,4 +153,24 @@ fn an_agent_goes_on_after_a_reload_that_cannot_be_assembled() {
     of_socket("reload").assert_succeeds();
     agent.kill().unwrap();
     agent.wait().unwrap();
+}
+
+#[test]
+fn a_journal_that_others_may_write_or_replace_is_refused() {
+    let folder = folder();
+    write_journal(&folder, "state/agent.redb");
+    let release = |with: &[&str]| folder.run(&[&["agent", "release", "--config", "agent.toml"], with].concat());
+    let allow = |name: &str, mode| std::fs::set_permissions(folder.path(name), Permissions::from_mode(mode)).unwrap();
+    let refused = |what: &str| {
+        for with in [&[][..], &["--from-journal", "state/agent.redb"]] {
+            release(with).assert_fails(2, &[what, "users other than its owner may write it", "chmod go-w"]);
+        }
+    };
+    allow("state", 0o775);
+    refused("state: ");
+    allow("state", 0o700);
+    allow("state/agent.redb", 0o602);
+    refused("agent.redb: ");
+    allow("state/agent.redb", 0o644);
+    release(&[]).assert_succeeds();
 }

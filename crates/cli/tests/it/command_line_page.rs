@@ -68,7 +68,7 @@ fn the_page_documents_every_verb_and_every_option() {
 #[test]
 fn every_verb_on_the_page_exists() {
     let verbs = verbs();
-    let others = ["Common options", "Exit status", "Trace options"];
+    let others = ["Common options", "Exit status", "Signals", "Trace options"];
     let unknown: Vec<&str> =
         sections().into_keys().filter(|name| !others.contains(name) && !verbs.contains_key(*name)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");

@@ -2,14 +2,14 @@
 
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use evenhand_agent::EXIT_LIMIT as AGENT_EXIT_LIMIT;
 use evenhand_serve::EXIT_LIMIT as SERVE_EXIT_LIMIT;
 use evenhand_slurm::queue_driver::EXIT_LIMIT as SLURM_EXIT_LIMIT;
 
-use crate::test_folder::TestFolder;
+use crate::test_folder::{ProgramOutput, TestFolder};
 
 /// The value of a setting of a unit in seconds.
 fn seconds(unit: &str, setting: &str) -> Duration {
@@ -137,4 +137,75 @@ fn an_agent_that_cannot_answer_announces_no_updates() {
     let output = folder.run(&["agent", "run", "--config", "agent.toml", "--updates", "1"]);
     assert_eq!(output.status, 3, "{output:?}");
     assert!(!output.stderr.contains("would set weights"), "{}", output.stderr);
+}
+
+/// Sends a signal by its name.
+fn send(signal: &str, to: &Child) {
+    assert!(Command::new("kill").args([&format!("-{signal}"), &to.id().to_string()]).status().unwrap().success());
+}
+
+/// Sends what means nothing to a service, and then SIGHUP, which ends it in an orderly way.
+fn ends_only_by_a_signal_that_means_it(mut service: Child) {
+    for signal in ["USR1", "USR2", "XFSZ"] {
+        send(signal, &service);
+        std::thread::sleep(Duration::from_millis(100));
+        let ended = service.try_wait().unwrap();
+        assert!(ended.is_none(), "SIG{signal}: {ended:?}");
+    }
+    send("HUP", &service);
+    assert!(service.wait().unwrap().success());
+}
+
+/// Starts the program with Slurm's commands of [`SLURM`], and waits until it is ready.
+fn ready_beside_slurm(folder: &TestFolder, args: &[&str]) -> (Child, UnixDatagram) {
+    for program in ["scontrol", "squeue", "sprio", "sacct", "sacctmgr", "sshare"] {
+        let path = folder.path(program);
+        std::fs::write(&path, SLURM).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let socket = folder.path("notify");
+    let manager = UnixDatagram::bind(&socket).unwrap();
+    manager.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut command = folder.command(args);
+    command.env("PATH", format!("{}:/usr/bin:/bin", folder.path("").display())).env("NOTIFY_SOCKET", &socket);
+    let service = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut buffer = [0; 256];
+    let read = manager.recv(&mut buffer).unwrap();
+    assert!(buffer[..read].starts_with(b"READY=1"));
+    (service, manager)
+}
+
+#[test]
+fn signals_without_a_meaning_end_neither_the_driver_nor_the_pages() {
+    let folder = TestFolder::new();
+    let (driver, _manager) =
+        ready_beside_slurm(&folder, &["slurm", "run", "--interval", "1s", "--state", "state.redb"]);
+    ends_only_by_a_signal_that_means_it(driver);
+    let folder = TestFolder::new();
+    let (pages, _manager) = ready_beside_slurm(&folder, &["serve", "--socket", "socket", "--interval", "1s"]);
+    assert!(folder.path("socket").exists());
+    ends_only_by_a_signal_that_means_it(pages);
+    assert!(!folder.path("socket").exists(), "the socket goes with the server");
+}
+
+#[test]
+fn signals_without_a_meaning_do_not_end_the_agent() {
+    let folder = TestFolder::new();
+    let (socket, state) = (folder.path("agent.sock"), folder.path("state"));
+    let node = format!("[[guests]]\nfrom = \"user-slices\"\n[node]\nsocket = {socket:?}\nstate = {state:?}\n");
+    folder.write("agent.toml", node);
+    let run = ["agent", "run", "--config", "agent.toml"];
+    let once = ProgramOutput::of(folder.command(&[&run[..], &["--updates", "1"]].concat()).output().unwrap());
+    if once.status != 0 {
+        eprintln!("skipped: {once:?}");
+        return;
+    }
+    let agent = folder.command(&run).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    while folder.run(&["agent", "status", "--socket", "agent.sock"]).status != 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the agent does not answer");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    ends_only_by_a_signal_that_means_it(agent);
+    assert!(!socket.exists());
 }

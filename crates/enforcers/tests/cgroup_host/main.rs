@@ -187,7 +187,8 @@ fn stall_times_are_read_from_version_2() {
 fn an_agent_locks_its_groups() {
     let Some(mut rig) = rig(&["cpu"]) else { return };
     let (a, b) = (rig.group("a"), rig.group("b"));
-    let take = |under: &str| HostLock::take(&rig.hierarchies, under);
+    let locks = tempfile::tempdir().unwrap();
+    let take = |under: &str| HostLock::take(&rig.hierarchies, under, locks.path());
     let first = take(&a.path).unwrap();
     let Err(KernelError::Locked(at)) = take(&a.path) else { panic!("two agents hold the same lock") };
     assert!(at.ends_with(&a.path), "{at}");

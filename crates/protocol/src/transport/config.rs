@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::exchange::{Ageing, MAX_NAME_LEN, Record, RecordLimits, Totals};
 use crate::transport::credentials::{CredentialError, Credentials};
+use crate::transport::shared_names::SharedName;
 
 /// The configuration of an exchange. [`Config::new`] sets the defaults.
 #[derive(Clone)]
@@ -139,6 +140,11 @@ pub trait Peers: Send {
     /// Returns why the newest files of the key or the certificate are not in use, if they are not.
     fn problem(&self) -> Option<String> {
         None
+    }
+
+    /// Returns the names that two nodes have at present, as far as this node receives messages of both.
+    fn shared_names(&self) -> Vec<SharedName> {
+        Vec::new()
     }
 
     /// Returns the traffic since the start.

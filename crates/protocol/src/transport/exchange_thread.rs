@@ -12,6 +12,7 @@ use tokio::sync::{oneshot, watch};
 use crate::transport::config::{Config, Mode, Peers, Traffic, TransportError};
 use crate::transport::credentials::CurrentCredentials;
 use crate::transport::sealed_connections::{Counters, SealedConnections};
+use crate::transport::shared_names::{NameWatch, SharedName};
 use crate::transport::{gossip_driver, ring_driver};
 
 /// State shared by the caller and the thread. Both lock it only for computations, never while they wait.
@@ -55,6 +56,7 @@ struct ExchangeThread {
     state: State,
     address: SocketAddr,
     counters: Arc<Counters>,
+    names: Arc<NameWatch>,
     problem: Arc<Mutex<Option<String>>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -82,6 +84,7 @@ pub fn start(config: Config) -> Result<Box<dyn Peers>, TransportError> {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(TransportError::Start)?;
     let counters = Arc::new(Counters::default());
+    let names = Arc::new(NameWatch::new(config.interval));
     let (stop, stopped) = oneshot::channel();
     let state = match config.mode {
         Mode::Gossip => {
@@ -99,13 +102,13 @@ pub fn start(config: Config) -> Result<Box<dyn Peers>, TransportError> {
         State::Gossip(shared) => State::Gossip(Arc::clone(shared)),
         State::Ring(shared) => State::Ring(Arc::clone(shared)),
     };
-    let counted = Arc::clone(&counters);
+    let noted = (Arc::clone(&counters), Arc::clone(&names));
     let body = move || {
         runtime.block_on(async move {
             let Ok(listener) = TcpListener::from_std(listener) else { return };
             let filter = config.filter.clone();
             let (link, received) =
-                SealedConnections::open(&config.node, advertised, credentials, filter, counted, listener);
+                SealedConnections::open(&config.node, advertised, credentials, filter, noted, listener);
             let work = async {
                 match shared {
                     State::Gossip(shared) => gossip_driver::run(&config, advertised, link, received, &shared).await,
@@ -121,7 +124,7 @@ pub fn start(config: Config) -> Result<Box<dyn Peers>, TransportError> {
         });
     };
     let thread = std::thread::Builder::new().name("exchange".to_owned()).spawn(body).map_err(TransportError::Start)?;
-    Ok(Box::new(ExchangeThread { state, address, counters, problem, stop: Some(stop), thread: Some(thread) }))
+    Ok(Box::new(ExchangeThread { state, address, counters, names, problem, stop: Some(stop), thread: Some(thread) }))
 }
 
 impl Peers for ExchangeThread {
@@ -146,6 +149,10 @@ impl Peers for ExchangeThread {
 
     fn local_addr(&self) -> Option<SocketAddr> {
         Some(self.address)
+    }
+
+    fn shared_names(&self) -> Vec<SharedName> {
+        self.names.shared(Instant::now())
     }
 
     fn traffic(&self) -> Traffic {

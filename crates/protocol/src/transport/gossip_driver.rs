@@ -76,8 +76,8 @@ pub(crate) async fn run(
                         link.send(from, RECORD, &state.own);
                     }
                 }
-                Some(ReceivedMessage { kind: RECORD, bytes, certified, .. }) => {
-                    receive(&link, shared, certified.as_deref(), &bytes);
+                Some(ReceivedMessage { kind: RECORD, bytes, node, certified, .. }) => {
+                    receive(&link, shared, certified.then_some(&*node), &bytes);
                 }
                 Some(_) => {}
             },

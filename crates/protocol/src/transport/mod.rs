@@ -42,6 +42,7 @@ mod gossip_driver;
 mod ring_driver;
 mod sealed_connections;
 mod shared_key;
+mod shared_names;
 mod single_node;
 mod tls;
 
@@ -49,5 +50,6 @@ pub use config::{Config, Mode, PeerFilter, Peers, Traffic, TransportError};
 pub use credentials::{CredentialError, CredentialFiles, Credentials};
 pub use exchange_thread::start;
 pub use shared_key::{KeyError, read_keys};
+pub use shared_names::SharedName;
 pub use single_node::SingleNode;
 pub use tls::{TlsError, TlsFiles};

@@ -1,5 +1,6 @@
 //! Runs the ring over sealed connections.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,8 +24,11 @@ pub(crate) async fn run(
         let input = tokio::select! {
             message = received.recv() => match message {
                 None => return,
-                Some(ReceivedMessage { from, kind: MESSAGE, bytes, .. }) => match Message::decode(&bytes) {
-                    Ok(message) => Input::Message { from: from.to_string(), message },
+                Some(ReceivedMessage { from, kind: MESSAGE, bytes, node, .. }) => match Message::decode(&bytes) {
+                    Ok(message) => {
+                        note_member(&link, &shared.lock(), &node, from);
+                        Input::Message { from: from.to_string(), message }
+                    }
                     Err(_) => continue,
                 },
                 Some(_) => continue,
@@ -39,5 +43,14 @@ pub(crate) async fn run(
                 link.send(to, MESSAGE, &message.encode());
             }
         }
+    }
+}
+
+/// Notes where the member of the view is that has the sender's name, if that is not where the sender is: a node outside the view
+/// sends to some members only, which may receive nothing of the member.
+fn note_member(link: &SealedConnections, ring: &Ring, sender: &str, from: SocketAddr) {
+    let member = ring.view().member(sender).and_then(|member| member.address.parse().ok());
+    if let Some(address) = member.filter(|address| *address != from) {
+        link.note_name(sender, address);
     }
 }

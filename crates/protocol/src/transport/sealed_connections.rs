@@ -12,7 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use crate::transport::config::{PeerFilter, Traffic};
 use crate::transport::connection_cipher::{CHALLENGE, ConnectionCipher, SALT, TAG};
 use crate::transport::credentials::Loaded;
+use crate::transport::shared_names::NameWatch;
 use crate::transport::tls::is_certificate_of;
 
 /// The maximum length of a message in bytes: twice the totals for the maximum number of users.
@@ -45,8 +46,10 @@ pub(crate) struct ReceivedMessage {
     /// The kind, which determines its protocol.
     pub(crate) kind: u8,
     pub(crate) bytes: Vec<u8>,
-    /// The sender's name, if a certificate proves it.
-    pub(crate) certified: Option<Arc<str>>,
+    /// The sender's name.
+    pub(crate) node: Arc<str>,
+    /// Whether a certificate proves the name.
+    pub(crate) certified: bool,
 }
 
 /// Sends messages to other nodes and receives theirs.
@@ -60,6 +63,7 @@ struct Inner {
     filter: Option<PeerFilter>,
     connections: Mutex<HashMap<SocketAddr, mpsc::Sender<Vec<u8>>>>,
     counters: Arc<Counters>,
+    names: Arc<NameWatch>,
 }
 
 #[derive(Default)]
@@ -92,12 +96,13 @@ impl SealedConnections {
         address: SocketAddr,
         credentials: watch::Receiver<Arc<Loaded>>,
         filter: Option<PeerFilter>,
-        counters: Arc<Counters>,
+        (counters, names): (Arc<Counters>, Arc<NameWatch>),
         listener: TcpListener,
     ) -> (SealedConnections, mpsc::Receiver<ReceivedMessage>) {
         let connections = Mutex::new(HashMap::new());
         let node = node.to_owned();
-        let link = SealedConnections(Arc::new(Inner { node, address, credentials, filter, connections, counters }));
+        let link =
+            SealedConnections(Arc::new(Inner { node, address, credentials, filter, connections, counters, names }));
         let (sender, receiver) = mpsc::channel(256);
         tokio::spawn(accept(link.clone(), listener, sender));
         (link, receiver)
@@ -136,6 +141,11 @@ impl SealedConnections {
             tokio::spawn(connection(self.clone(), to, receiver));
         }
         length
+    }
+
+    /// Notes that a node of this name is known to be at an address.
+    pub(crate) fn note_name(&self, node: &str, address: SocketAddr) {
+        self.0.names.note(node, address, Instant::now());
     }
 
     /// Counts a message that its sender may not send.
@@ -317,15 +327,19 @@ async fn receive_messages(
     });
     let (mut seal, greeting) = opened.ok_or_else(|| forged("not encrypted with this key"))?;
     let greeting = Greeting::decode(&greeting).ok_or_else(|| forged("no greeting"))?;
+    // Sealed with the challenge of this connection, so that it is of now: another node has this name.
+    if greeting.node == inner.node && greeting.from != inner.address {
+        link.note_name(&inner.node, inner.address);
+        link.note_name(&inner.node, greeting.from);
+    }
     // A reflected message of this node.
     if greeting.node == inner.node || greeting.from == inner.address {
         return Err(forged("this node's own name or address"));
     }
-    let mut certified = None;
     if let Some(certificate) = certificate {
         is_certificate_of(certificate, &greeting.node).map_err(|_| forged("the certificate of another node"))?;
-        certified = Some(Arc::from(greeting.node.as_str()));
     }
+    let (node, certified): (Arc<str>, _) = (greeting.node.into(), certificate.is_some());
     known();
     loop {
         let mut message = read_frame(&mut stream, MAX_MESSAGE_LEN).await?;
@@ -339,8 +353,10 @@ async fn receive_messages(
             inner.counters.dropped.fetch_add(1, Relaxed);
             continue;
         }
+        link.note_name(&node, greeting.from);
         let bytes = message.split_off(1);
-        let message = ReceivedMessage { from: greeting.from, kind: message[0], bytes, certified: certified.clone() };
+        let node = Arc::clone(&node);
+        let message = ReceivedMessage { from: greeting.from, kind: message[0], bytes, node, certified };
         // Backpressure: slow processing slows down the senders.
         if sender.send(message).await.is_err() {
             return Ok(());

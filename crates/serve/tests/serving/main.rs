@@ -3,6 +3,7 @@
 
 mod agent;
 mod open_connections;
+mod socket_in_use;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

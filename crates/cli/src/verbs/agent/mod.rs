@@ -15,7 +15,7 @@ pub(crate) use self::status::{format_amount, headline, workload_cells};
 
 use std::path::Path;
 
-use evenhand_agent::{AssembleError, Configuration, ConfigurationSources};
+use evenhand_agent::{AssembleError, Configuration, ConfigurationSources, JournalError, SupplyError};
 use evenhand_documents::DocumentError;
 use evenhand_enforcers::cgroups::{Hierarchies, KernelError, ProtectedCgroups};
 
@@ -71,6 +71,9 @@ pub(super) fn assemble_failure(error: AssembleError) -> Failure {
     match error {
         AssembleError::Quotas(error) => Failure::document(*error),
         AssembleError::Key { .. } | AssembleError::Credentials(_) | AssembleError::Trust(_) => Failure::input(error),
+        AssembleError::Journal(JournalError::Trust(error)) | AssembleError::Supply(SupplyError::Trust(error)) => {
+            Failure::input(error)
+        }
         other => Failure::Environment(other.to_string()),
     }
 }

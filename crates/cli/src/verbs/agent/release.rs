@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use evenhand_agent::{
-    AgentPlaces, EXIT_LIMIT, Journal, JournalError, Released, RestoreError, request_within, restore_entries,
-    restore_journal,
+    AgentPlaces, EXIT_LIMIT, Journal, JournalError, Released, RestoreError, TrustError, request_within,
+    restore_entries, restore_journal,
 };
 use evenhand_enforcers::cgroups::SystemRoot;
 use evenhand_model::counted;
@@ -46,7 +46,7 @@ pub(super) fn run(args: &AgentReleaseArgs, console: &Console) -> Result<Outcome,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
         Err(error) => return Err(no_answer(&socket, &error)),
     }
-    let journal = state.join("agent.redb");
+    let journal = Journal::path_in(&state);
     if !journal.exists() {
         return Err(Failure::Input(format!("{}: no such file; nothing was changed", journal.display())));
     }
@@ -96,6 +96,7 @@ fn from_damaged_journal(journal: &Path, console: &Console) -> Result<Outcome, Fa
         JournalError::Read { source, .. } if source.kind() == ErrorKind::NotFound => {
             Failure::Input(format!("{path}: no such file; nothing was changed"))
         }
+        JournalError::Trust(_) => Failure::input(error),
         _ => environment(error),
     })?;
     let count = salvaged.entries.len();
@@ -119,7 +120,7 @@ fn from_damaged_journal(journal: &Path, console: &Console) -> Result<Outcome, Fa
             "{path} is damaged; found the values of {groups} in it, perhaps not of all, or of some restored before."
         )
     });
-    report(&restore_entries(&salvaged.entries, &SystemRoot::default()).map_err(restore_failure)?, console)
+    report(&restore_entries(&salvaged.entries, journal, &SystemRoot::default()).map_err(restore_failure)?, console)
 }
 
 /// Prints what was restored, and what was not.
@@ -139,5 +140,9 @@ fn environment(error: impl Display) -> Failure {
 }
 
 fn restore_failure(error: RestoreError) -> Failure {
-    environment(error)
+    match error {
+        RestoreError::Trust(TrustError::Read { .. }) => environment(error),
+        RestoreError::Trust(_) | RestoreError::Journal(JournalError::Trust(_)) => Failure::input(error),
+        other => environment(other),
+    }
 }

@@ -21,7 +21,7 @@ use super::prometheus_metrics::metrics;
 use super::{assemble_failure, configuration_of, doctor, misspelt_variables, read_configuration};
 use crate::arguments::AgentRunArgs;
 use crate::failure::Failure;
-use crate::interrupts::{SecondSignal, on_interrupt};
+use crate::interrupts::{SecondSignal, ignore_signals_without_meaning, on_interrupt};
 use crate::output::console::Console;
 use crate::output::serve_metrics;
 use crate::service_manager::ServiceManager;
@@ -113,6 +113,7 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
     // Before the journal is read: a signal that came while the agent starts would end it, with what an earlier run left as it is.
     let (sender, requests) = channel();
     let end = sender.clone();
+    ignore_signals_without_meaning()?;
     on_interrupt(SecondSignal::IsIgnored, move || _ = end.send(Request::End))?;
     let mut running = start(configuration, args, console)?;
     let requester = sender.clone();

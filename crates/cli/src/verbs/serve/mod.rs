@@ -21,7 +21,7 @@ use self::reported_silence::ReportedSite;
 use crate::arguments::{Common, Format, ServeArgs};
 use crate::failure::Failure;
 use crate::inputs::times;
-use crate::interrupts::{SecondSignal, on_interrupt};
+use crate::interrupts::{SecondSignal, ignore_signals_without_meaning, on_interrupt};
 use crate::output::console::Console;
 use crate::output::serve_metrics;
 use crate::service_manager::ServiceManager;
@@ -100,6 +100,7 @@ pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Resul
     };
     let stop = Stop::default();
     let stopping = stop.clone();
+    ignore_signals_without_meaning()?;
     let flag = on_interrupt(SecondSignal::Exits, move || stopping.stop())?;
     let commands = LocalCommands { timeout: COMMAND_LIMIT, stop: flag, ..LocalCommands::default() };
     let progress = Progress::default();

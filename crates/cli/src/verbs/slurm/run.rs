@@ -19,7 +19,7 @@ use super::release::restored_sentence;
 use super::{parse_time, plan_options, read_failure};
 use crate::arguments::SlurmRunArgs;
 use crate::failure::{Failure, Outcome};
-use crate::interrupts::{SecondSignal, on_interrupt};
+use crate::interrupts::{SecondSignal, ignore_signals_without_meaning, on_interrupt};
 use crate::output::console::Console;
 use crate::output::serve_metrics::{self, Page};
 use crate::service_manager::ServiceManager;
@@ -96,6 +96,7 @@ impl RunSettings {
 pub(super) fn run(args: &SlurmRunArgs, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
     let RunSettings { plan, memory, interval, give_up } = RunSettings::read(args, registry)?;
     let (signal, signalled) = channel();
+    ignore_signals_without_meaning()?;
     let stop = on_interrupt(SecondSignal::IsIgnored, move || _ = signal.send(()))?;
     let manager = ServiceManager::of_process();
     let commands = LocalCommands { timeout: COMMAND_LIMIT, stop: stop.clone(), ..LocalCommands::default() };

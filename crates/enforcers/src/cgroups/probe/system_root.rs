@@ -39,7 +39,8 @@ impl SystemRoot {
         Ok(found)
     }
 
-    pub(super) fn at(&self, path: impl AsRef<Path>) -> PathBuf {
+    /// Returns where a path without a leading slash is, such as `run/evenhand`.
+    pub fn at(&self, path: impl AsRef<Path>) -> PathBuf {
         self.root.join(path)
     }
 
