@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -136,20 +136,6 @@ fn time_left(deadline: Instant) -> Option<Duration> {
     Some(deadline.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
 }
 
-/// Text that the program replaces while it is served.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Page(Arc<Mutex<String>>);
-
-impl Page {
-    pub(crate) fn set(&self, text: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
-    }
-
-    pub(crate) fn get(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
 /// The largest number of users, and of workloads, with series of their own: Prometheus keeps every series that it ever saw,
 /// and a site may have a million users.
 pub(crate) const LABELLED: usize = 200;
@@ -214,10 +200,8 @@ mod tests {
     fn the_server_answers_with_the_text_at_metrics_and_404_elsewhere() {
         let mut text = MetricsText::default();
         text.family("a", "gauge", "An a.", [(vec![], 1.5), (vec![("user", "x\"y")], 2.0)]);
-        let page = Page::default();
-        let served = page.clone();
-        let address = serve("--metrics", "127.0.0.1:0".parse().unwrap(), move || served.get()).unwrap();
-        page.set(text.finish());
+        let text = text.finish();
+        let address = serve("--metrics", "127.0.0.1:0".parse().unwrap(), move || text.clone()).unwrap();
         let get = |request: &str| {
             let mut stream = TcpStream::connect(address).unwrap();
             stream.write_all(request.as_bytes()).unwrap();

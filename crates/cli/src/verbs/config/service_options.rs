@@ -14,7 +14,7 @@ use evenhand_documents::{DocumentError, Source, did_you_mean};
 use evenhand_policies::Registry;
 
 use super::agent_variables;
-use crate::arguments::{self, Cli, Verb};
+use crate::arguments::{self, Cli};
 use crate::failure::Failure;
 #[cfg(feature = "serve")]
 use crate::verbs::serve;
@@ -137,9 +137,9 @@ fn check_command(
 fn check_values(cli: &Cli, registry: &Registry) -> Result<(), Failure> {
     match &cli.verb {
         #[cfg(feature = "slurm")]
-        Verb::Slurm(arguments::SlurmVerb::Run(args)) => slurm::RunSettings::read(args, registry).map(|_| ()),
+        arguments::Verb::Slurm(arguments::SlurmVerb::Run(args)) => slurm::RunSettings::read(args, registry).map(|_| ()),
         #[cfg(feature = "serve")]
-        Verb::Serve(args) => serve::ServeSettings::read(args, &cli.common).map(|_| ()),
+        arguments::Verb::Serve(args) => serve::ServeSettings::read(args, &cli.common).map(|_| ()),
         _ => Ok(()),
     }
 }

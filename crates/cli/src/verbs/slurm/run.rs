@@ -1,8 +1,8 @@
 //! `evenhand slurm run`
 
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use evenhand_model::Span;
@@ -21,7 +21,7 @@ use crate::arguments::SlurmRunArgs;
 use crate::failure::{Failure, Outcome};
 use crate::interrupts::{SecondSignal, ignore_signals_without_meaning, on_interrupt};
 use crate::output::console::Console;
-use crate::output::serve_metrics::{self, Page};
+use crate::output::serve_metrics;
 use crate::service_manager::ServiceManager;
 
 /// The time limit of a command at the end: a hung query leaves time for a write.
@@ -52,6 +52,20 @@ pub(super) struct Totals {
     pub(super) looks: u64,
     pub(super) changes: u64,
     pub(super) errors: u64,
+}
+
+/// The text of the metrics, which each update replaces while it is served.
+#[derive(Clone, Debug, Default)]
+struct Page(Arc<Mutex<String>>);
+
+impl Page {
+    fn set(&self, text: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    fn get(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// Commands each of which is reported when it has ended: an update has many, and each has a limit of its own.
