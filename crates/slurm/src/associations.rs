@@ -128,6 +128,12 @@ pub struct AssociationTree {
     pub homes: HashMap<String, Option<usize>>,
 }
 
+/// Whether a value says that there is no limit, as a limit does that is not set: -1 in a column of limits. 0 is one.
+pub(crate) fn is_no_limit(column: &str, value: &str) -> bool {
+    let begins = |word: &str| column.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    value == "-1" && (begins("Grp") || begins("Max"))
+}
+
 impl Accounts {
     /// Returns the command that prints the associations of a cluster (of all clusters for `None`).
     pub fn call(cluster: Option<&str>) -> Call {
@@ -155,6 +161,7 @@ impl Accounts {
             let text = |name: &str| row.get(name).map(|f| f.text.to_string());
             let limits = table.headers().iter().filter(|h| !NO_LIMITS.iter().any(|n| n.eq_ignore_ascii_case(h)));
             let limits = limits.filter_map(|header| Some((header.to_string(), row.get(header)?.text.to_string())));
+            let limits = limits.filter(|(column, value)| !is_no_limit(column, value));
             let account = row.required("Account", "an account's name")?;
             let shares = row.get("Share").map(|f| f.read("shares, or parent", RawShares::parse)).transpose()?;
             associations.push(Association {
