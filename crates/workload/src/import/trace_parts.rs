@@ -175,10 +175,12 @@ pub(super) fn refuse_repeated(shards: &mut [Shard], format: Format) -> Result<()
     for shard in shards {
         let Ok(head) = shard.head() else { continue };
         let lines = head.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()).count();
-        // Parts of one table can have the same header, and Parquet begins with what describes its pages.
+        // Parts of one table can have the same header, which those of Alibaba's trace lack, and Parquet begins with what describes
+        // its pages.
         let is_parquet = head.starts_with(b"PAR1");
         let size = if is_parquet { shard.size() } else { None };
-        if lines < 2 && !is_parquet {
+        let is_header_alone = lines < 2 && (format != Format::AlibabaGpu2020 || head.starts_with(b"job_name"));
+        if is_header_alone && !is_parquet {
             continue;
         }
         if let Some((.., other)) = before.iter().find(|(begin, bytes, _)| *begin == head && *bytes == size) {

@@ -64,6 +64,9 @@ fn a_table_of_alibabas_trace_of_2020_that_is_missing_or_given_twice_is_an_error(
             "found the same rows as in pai_task_table.csv, expected each table of the trace once; name each file once";
         assert!(found.contains(same), "{found}");
     }
+    // A table of one row.
+    let found = error(&[jobs.clone(), tasks.clone(), jobs], &ImportOptions::default());
+    assert!(found.contains("found the same rows as in pai_job_table.csv"), "{found}");
     let found = error(&[spec], &ImportOptions::default());
     assert!(
         found.contains("found machines of Alibaba's GPU trace of 2020") && found.contains("pai_task_table.csv"),
