@@ -42,7 +42,7 @@ mod summary;
 mod swf;
 mod trace_parts;
 
-pub use csv::{CsvColumns, CsvColumnsError};
+pub use csv::{AttributeKind, CsvColumns, CsvColumnsError, TaskTable, TaskTableError};
 pub use error::{ImportError, RowError};
 pub use format::{Format, MemoryPer, MemoryUnit, ParseNameError, Processors};
 pub use import_to_file::{ImportToFileError, import_to_file};
