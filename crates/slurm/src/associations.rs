@@ -7,7 +7,7 @@ use evenhand_model::{AccountTree, AccountsError, AssociationPriority, ListedAcco
 
 use crate::error::{ReadError, TextError, quoted};
 use crate::parse_table::Table;
-use crate::parse_values::number;
+use crate::parse_values::{is_no_limit, number};
 use crate::run_commands::{Call, Commands};
 
 /// The columns of `sacctmgr show association` where no format is given. It has no column for the parent account.
@@ -126,12 +126,6 @@ pub struct AssociationTree {
     pub users: Vec<(String, String)>,
     /// The account of the tree whose children the users of each account are; `None`: of the root.
     pub homes: HashMap<String, Option<usize>>,
-}
-
-/// Whether a value says that there is no limit, as a limit does that is not set: -1 in a column of limits. 0 is one.
-pub(crate) fn is_no_limit(column: &str, value: &str) -> bool {
-    let begins = |word: &str| column.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(word));
-    value == "-1" && (begins("Grp") || begins("Max"))
 }
 
 impl Accounts {

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use evenhand_model::{Quantity, Rational};
 
-use crate::associations::{is_no_limit, parse_priority};
+use crate::associations::parse_priority;
 use crate::error::{ReadError, TextError};
 use crate::parse_table::{Field, Table};
-use crate::parse_values::Limit;
+use crate::parse_values::{Limit, is_no_limit};
 use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
 

@@ -1,7 +1,8 @@
 //! The file that `sacctmgr dump CLUSTER` writes.
 
-use crate::associations::{Accounts, Association, AssociationSetting, RawShares, is_no_limit, parse_priority};
+use crate::associations::{Accounts, Association, AssociationSetting, RawShares, parse_priority};
 use crate::error::{TextError, quoted};
+use crate::parse_values::is_no_limit;
 
 const SOURCE: &str = "sacctmgr dump";
 
