@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray};
-use evenhand_model::{NO_TIME, Workload};
+use evenhand_model::{Detail, NO_TIME, Resource, Workload};
 use evenhand_workload::store::{self, StoreError};
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
@@ -84,9 +84,30 @@ fn table_of(w: &Workload) -> PyResult<Table> {
         let counts = rows.clone().map(|row| i64::from(w.count(row)));
         columns.push(("count".into(), Arc::new(Int64Array::from_iter_values(counts))));
     }
+    if c.nodes.is_some() {
+        let nodes = rows.clone().map(|row| w.nodes(row).map(i64::from));
+        columns.push(("nodes".into(), Arc::new(Int64Array::from_iter(nodes))));
+    }
+    if let Some(eligible) = &c.eligible {
+        columns.push(("eligible_ns".into(), times(eligible)));
+    }
+    for detail in Detail::ALL {
+        if c.details[detail].is_some() {
+            let texts = rows.clone().map(|row| w.detail(detail, row));
+            columns.push((detail.name().into(), Arc::new(StringArray::from_iter(texts))));
+        }
+    }
     for (r, resource) in w.resources().iter().enumerate() {
         let amounts = rows.clone().map(|row| resource.value(w.amounts(row)[r]));
         columns.push((resource.name.clone(), Arc::new(Float64Array::from_iter_values(amounts))));
+    }
+    if c.requested_demand.is_some() {
+        for (r, (resource, decimals)) in w.resources().iter().zip(w.requested_decimals()).enumerate() {
+            // The requested amounts may have other decimals than those that tasks hold.
+            let in_them = Resource { decimals: *decimals, ..resource.clone() };
+            let amounts = rows.clone().map(|row| Some(in_them.value(w.requested_amounts(row)?[r])));
+            columns.push((format!("{}_requested", resource.name), Arc::new(Float64Array::from_iter(amounts))));
+        }
     }
     Table::new(columns)
 }

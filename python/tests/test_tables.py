@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -149,7 +150,18 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"count": [1, 1.5, 1]}, 'column "count", row 1: found 1.5'),
     ({"submit_ns": [0, 1, 2]}, 'columns "submit" and "submit_ns", expected one of them'),
     ({"end": [1, 2, 3]}, 'run times and a column "end", expected one of them'),
-    ({"duration": None, "start": [0, 5, 5], "end": [1, 4, 6]}, 'column "end", row 1: found an end before the start'),
+    ({"duration": None, "start": [0, 5, 5], "end": [1, 4, 6]}, 'column "end", row 1: found an end 1 s before the start'),
+    ({"duration": None, "start": [0, None, 5], "end": [1, 4, 6]}, 'column "start", row 1: found null, expected a time'),
+    ({"duration": None, "wait": [0, None, 5], "end": [1, 4, 6]}, "row 1: found a row that is no task: never started"),
+    ({"start": [0, 3, 5]}, 'column "start", row 1: found a start 2 s before submission'),
+    ({"nodes": [1, 0, 1]}, 'column "nodes", row 1: found 0, expected a count'),
+    ({"per_node": [1, 0, 1]}, 'column "per_node", row 1: found "0.000000000", expected an amount on each node'),
+    ({"chunks": ["1:cpu=2", "x", None]}, 'column "chunks", row 1: found "x", expected chunks such as'),
+    ({"eligible": ["a", "b", "c"]}, 'column "eligible" holds Utf8, expected a time'),
+    ({"qos": [1.5, 2.5, 3.5]}, 'column "qos" holds Float64, expected a name'),
+    ({"gpu_requested": [1, 1, 1]}, 'found "gpu_requested", expected the allocated amount beside the requested one'),
+    ({"cpu_requested": [1, -1, None]}, 'column "cpu_requested", row 1: found -1, expected an amount'),
+    ({"wait": [1, -1, None]}, 'column "wait", row 1: found -1'),
     (
         {"submit": pa.array([NOW] * 3), "start": pa.array([NOW.replace(tzinfo=UTC)] * 3, pa.timestamp("us", "UTC"))},
         'column "start" has a time zone and column "submit" has none',
@@ -222,6 +234,81 @@ def test_whole_numbers_are_names_of_users() -> None:
     workload = eh.read(jobs)
     assert workload.users == ["17", "4"]
     assert workload.table["account"] == ["1", None]
+
+
+#: Every column of --csv-columns, in two tables: with run times, and with ends in their place.
+FULL: dict[str, list[Any]] = {
+    "submit": [0, 5, 5, 9],
+    "start": [10, None, 7.25, 9],
+    "duration": [60, 30.5, 1, 2],
+    "requested": [120, None, 60, 60],
+    "user": ["ann", "bob", "ann", "no one"],
+    "account": ["physics", None, "optics", "physics"],
+    "queue": ["long", "short", None, "long"],
+    "count": [1, 2, 1, 1],
+    "nodes": [2, 1, None, 1],
+    "eligible": [3, 5, None, 9],
+    "chunks": ["2:cpu=1", None, None, "1:cpu=1+1:cpu=2"],
+    "requires": ["ssd,#excl", None, "a|b", None],
+    "gpu_type": [None, "V100|A100", None, "h100"],
+    "qos": ["normal", None, "high", "normal"],
+    "machines": ["n[1-2]", None, "n3", None],
+    "outcome": ["completed", "failed", None, "limit"],
+    "reservation": [None, "course", None, None],
+    "licences": ["matlab:2", None, None, "ansys:1"],
+    "array": ["100%5", None, "100", None],
+    "nice": ["100", None, "-5", None],
+    "cpu": [2, 0.5, 1, 3],
+    "gpu": [0, 1, 0, 2],
+    "cpu_requested": [4, None, 1, 3],
+}
+ENDS: dict[str, list[Any]] = {
+    "submit": [0, 5, 5],
+    "wait": [1, 2.5, 0],
+    "end": [61, 20, 6],
+    "user": ["ann", "bob", "ann"],
+    "per_node": [2, None, 0.5],
+    "cpu": [3, 1, 1],
+}
+
+
+def csv_of(table: dict[str, list[Any]]) -> str:
+    """The table as text, whose texts are in quotation marks."""
+    field = lambda value: "" if value is None else f'"{value}"' if isinstance(value, str) else str(value)
+    rows = zip(*table.values(), strict=True)
+    return "\n".join([",".join(table), *(",".join(field(value) for value in row) for row in rows)]) + "\n"
+
+
+@pytest.mark.parametrize("table", [FULL, ENDS], ids=["run times", "ends"])
+def test_a_table_has_every_column_that_a_file_has(table: dict[str, list[Any]], tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(csv_of(table))
+    # The header has no units: those of the file are in the option, those of the table in the argument.
+    named = ",".join(f"{name}:cores={name}" if name == "cpu" else f"{name}={name}" for name in table)
+    of_file = eh.read(path, csv_columns=named)
+    for of_library in (pa.table(table), pl.DataFrame(table, strict=False), pd.DataFrame(table)):
+        of_table = eh.read(of_library, units={"cpu": "cores"})
+        expected, found = pa.table(of_file), pa.table(of_table)
+        assert found.column_names == expected.column_names
+        for name in expected.column_names:
+            assert found.column(name).to_pylist() == expected.column(name).to_pylist(), name
+    # The stored files are the same too, with their metadata, and a workload that is taken as a table again.
+    stored = [pq.read_table(w.store(tmp_path / f"{i}.parquet").path) for i, w in enumerate((of_file, of_table))]
+    assert stored[0].equals(stored[1], check_metadata=True)
+    again = eh.read(of_table, units={"cpu": "cores"})
+    assert pa.table(again).equals(pa.table(of_table))
+
+
+def test_every_documented_column_of_a_table_is_compared_with_that_of_a_file() -> None:
+    page = (Path(__file__).parents[2] / "docs/src/reference/workload-files.md").read_text()
+    cells = [line.split("|")[1] for line in page.split("## Tables")[1].splitlines() if line.startswith("|")]
+    documented = set(re.findall(r"`([a-z][a-z_]*)`", " ".join(cells)))
+    assert documented | {"cpu", "gpu"} == {*FULL, *ENDS}
+
+
+def test_texts_of_a_table_are_names_whatever_they_say() -> None:
+    """In a file NA and the like are words for what is unknown; a table has nulls."""
+    assert eh.read(pa.table(columns(user=["NA", "-", " x"]))).users == ["NA", "-", " x"]
 
 
 def test_a_table_is_iterated_by_rows() -> None:

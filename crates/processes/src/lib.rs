@@ -25,6 +25,7 @@
 
 mod ensemble;
 mod entitlement_accrual;
+mod expected_length;
 mod integer_weights;
 mod offline_comparison;
 mod parse_program;

@@ -66,11 +66,9 @@ pub struct Recording {
     /// Priorities over time, if requested: nanoseconds, `i64::MAX` for infinite.
     pub priorities: Vec<(Time, Vec<i64>)>,
     with_priorities: bool,
-    merged: bool,
+    without_services: bool,
     /// Start of the open bottleneck interval of each resource that has one.
     open: Vec<(u32, Time)>,
-    /// Last service of each server, as index in `services`.
-    last: Vec<((u32, u32), usize)>,
 }
 
 impl Recording {
@@ -85,11 +83,10 @@ impl Recording {
         Recording { with_priorities: true, ..self }
     }
 
-    /// Merges consecutive quanta of the same thread on the same server into one service, ordered by the end of its
-    /// first quantum.
+    /// Keeps no services, so that its size does not grow with their number.
     #[must_use]
-    pub fn merged(self) -> Recording {
-        Recording { merged: true, ..self }
+    pub fn without_services(self) -> Recording {
+        Recording { without_services: true, ..self }
     }
 
     /// Ends the open intervals when the run ends. [`Scenario::observe`](crate::Scenario::observe) does not, because it
@@ -103,22 +100,9 @@ impl Recording {
 
 impl Observer for Recording {
     fn service(&mut self, service: &Service) {
-        if self.merged {
-            let server = (service.resource, service.server);
-            let slot = self.last.iter().position(|(s, _)| *s == server);
-            if let Some(last) = slot.map(|at| &mut self.services[self.last[at].1])
-                && (last.to, last.client, last.thread) == (service.from, service.client, service.thread)
-            {
-                last.to = service.to;
-                return;
-            }
-            let place = (server, self.services.len());
-            match slot {
-                Some(at) => self.last[at] = place,
-                None => self.last.push(place),
-            }
+        if !self.without_services {
+            self.services.push(*service);
         }
-        self.services.push(*service);
     }
 
     fn bottleneck(&mut self, at: Time, resource: usize, is_bottleneck: bool) {

@@ -273,21 +273,20 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_threads() {
 const GOLDEN: u64 = 14_477_036_801_603_595_482;
 
 #[test]
-fn merged_recordings_have_the_same_consumption() {
+fn recorded_services_make_up_the_consumption_and_a_recording_without_them_has_the_same_bottlenecks() {
     let mut stream = Stream::new(9, "merged", 0);
     let scenario = scenario(busy_clients(&mut stream, true), paper());
-    let (outcome, each) = scenario.record(Recording::new());
-    let (_, merged) = scenario.record(Recording::new().merged());
-    assert!(merged.services.len() < each.services.len());
+    let (outcome, each) = scenario.record(Recording::new().with_priorities());
+    let (_, few) = scenario.record(Recording::new().with_priorities().without_services());
+    assert!(!each.bottlenecks.is_empty() && few.services.is_empty());
+    assert_eq!((few.bottlenecks, few.priorities), (each.bottlenecks, each.priorities));
     for (client, of_resource) in outcome.used.iter().enumerate() {
         let all: u64 = of_resource.iter().map(|u| u.nanos()).sum();
-        for recording in [&each, &merged] {
-            let services = || recording.services.iter().filter(|s| s.client as usize == client);
-            let length = |s: &Service| (s.to - s.from).nanos();
-            assert_eq!(services().map(length).sum::<u64>(), all);
-            let on_first = services().filter(|s| s.resource == 0).map(length);
-            assert_eq!(on_first.sum::<u64>(), of_resource[0].nanos());
-        }
+        let services = || each.services.iter().filter(|s| s.client as usize == client);
+        let length = |s: &Service| (s.to - s.from).nanos();
+        assert_eq!(services().map(length).sum::<u64>(), all);
+        let on_first = services().filter(|s| s.resource == 0).map(length);
+        assert_eq!(on_first.sum::<u64>(), of_resource[0].nanos());
     }
 }
 

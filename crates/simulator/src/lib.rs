@@ -39,7 +39,7 @@ pub use jobs::{
     Activity, Assignment, BACKFILLS, Backfill, BackfillOrder, Events, JobOptions, Jobs, Layout, LayoutError,
     LayoutRule, MachineResults, PLACEMENTS, Passing, Placement, PlanReservations, PlannedBackfill, PlannedLength,
     PreemptType, Preemptions, Processors, Rejection, Reserve, ReservedStart, Site, SiteError, SlurmOptions,
-    SlurmResults, simulate_jobs, simulate_reactions,
+    SlurmResults, ZeroLimit, simulate_jobs, simulate_reactions,
 };
 pub use metrics::{Metrics, Totals, UserRecord};
 pub use normalized_wait::{NormalizedWait, NuwtSpread, Sums, TaskProcessors};

@@ -7,7 +7,7 @@ use evenhand_model::{AccountTree, AccountsError, AssociationPriority, ListedAcco
 
 use crate::error::{ReadError, TextError, quoted};
 use crate::parse_table::Table;
-use crate::parse_values::number;
+use crate::parse_values::{is_no_limit, number};
 use crate::run_commands::{Call, Commands};
 
 /// The columns of `sacctmgr show association` where no format is given. It has no column for the parent account.
@@ -155,6 +155,7 @@ impl Accounts {
             let text = |name: &str| row.get(name).map(|f| f.text.to_string());
             let limits = table.headers().iter().filter(|h| !NO_LIMITS.iter().any(|n| n.eq_ignore_ascii_case(h)));
             let limits = limits.filter_map(|header| Some((header.to_string(), row.get(header)?.text.to_string())));
+            let limits = limits.filter(|(column, value)| !is_no_limit(column, value));
             let account = row.required("Account", "an account's name")?;
             let shares = row.get("Share").map(|f| f.read("shares, or parent", RawShares::parse)).transpose()?;
             associations.push(Association {

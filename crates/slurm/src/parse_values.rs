@@ -89,6 +89,12 @@ impl fmt::Display for Limit {
     }
 }
 
+/// Whether a value says that there is no limit, as a limit does that is not set: -1 in a column of limits. 0 is one.
+pub(crate) fn is_no_limit(column: &str, value: &str) -> bool {
+    let begins = |word: &str| column.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    value == "-1" && (begins("Grp") || begins("Max"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

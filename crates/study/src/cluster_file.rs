@@ -189,7 +189,10 @@ pub(crate) fn time(table: &Table<'_>, key: &str) -> Result<Option<Span>, Documen
 
 fn number_of_jobs(table: &Table<'_>, key: &str) -> Result<Option<u32>, DocumentError> {
     match table.get(key) {
-        Some(node) => whole(&node, 1, i64::from(u32::MAX), "a whole number, at least 1").map(|n| Some(n as u32)),
+        Some(node) => {
+            let expected = "a whole number, at least 0 (0 holds all the jobs; without a limit, leave the key out)";
+            whole(&node, 0, i64::from(u32::MAX), expected).map(|n| Some(n as u32))
+        }
         None => Ok(None),
     }
 }
@@ -402,7 +405,10 @@ mod tests {
         assert!(queue("max_wall = 3").starts_with(":13:12: max_wall: "));
         assert!(queue("max_wal = 3").starts_with(":13:1: unknown field \"max_wal\""));
         assert!(
-            queue("max_jobs = 0").starts_with(":13:12: max_jobs: found \"0\", expected a whole number, at least 1")
+            queue("max_jobs = -1").starts_with(
+                ":13:12: max_jobs: found \"-1\", expected a whole number, at least 0 (0 holds all the jobs; without a limit, \
+                 leave the key out)"
+            )
         );
         assert!(queue("whole_machines = 1").starts_with(":13:18: whole_machines: "));
         assert!(queue("max_job = { gpu = 1 }").starts_with(":13:13: no machine has \"gpu\""));

@@ -19,7 +19,7 @@ use crate::replay::ReplayOn;
 use crate::scheduler::{backfill_text, scheduler_text};
 
 /// The version of the simulation; changes when the same inputs give other or more results.
-pub(crate) const SIMULATION: &str = "jobs 13";
+pub(crate) const SIMULATION: &str = "jobs 14";
 /// The same of Slurm's scheduler.
 const SLURM_SIMULATION: &str = "slurm 10";
 
@@ -328,7 +328,7 @@ impl OnSite {
                 }
             }
             for (rejection, jobs) in reasons {
-                let why = rejection.describe(workload.resources());
+                let why = self.jobs.describe(rejection, workload.resources());
                 record.refused.push(RejectedJobsRecord { user: name.clone(), why, jobs });
             }
         }

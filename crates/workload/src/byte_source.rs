@@ -207,7 +207,7 @@ impl Shard {
         Ok((count > 0).then(|| size / (bytes / count).max(1)))
     }
 
-    fn size(&self) -> Option<u64> {
+    pub(crate) fn size(&self) -> Option<u64> {
         match &self.origin {
             Origin::File(path) => fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len()),
             Origin::Stdin => None,

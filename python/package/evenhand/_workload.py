@@ -181,8 +181,10 @@ def read(source: Source, *, units: Mapping[str, str] | None = None, **options: O
     list of their paths.
 
     A table has a row for each task, with columns `submit` (timestamps, or seconds), `duration` (durations or seconds; or
-    `start` and `end`), `user`, one or more resources of any name, and, where known, `start`, `requested`, `account`,
-    `queue` and `count`. Times in nanoseconds have names that end in `_ns`. `units` has the units of resources.
+    `start` or `wait`, and `end`), `user`, one or more resources of any name, and, where known, the other columns that a table in
+    a file has: `start`, `requested`, `eligible`, `account`, `queue`, `qos`, `count`, `nodes`, `per_node`, `gpu_type`,
+    `cpu_requested` and so on. Times in nanoseconds have names that end in `_ns`. `units` has the units of resources. The page
+    "Workload files" has all columns.
 
     >>> import evenhand as eh
     >>> columns = [("submit", [0, 5]), ("duration", [60, 30]), ("user", ["ann", "bob"]), ("cpu", [2, 0.5])]

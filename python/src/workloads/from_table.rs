@@ -1,23 +1,27 @@
 //! A table of tasks from another library becomes a workload.
+//!
+//! The columns are those of tables in files ([`CsvColumns`]), and their rows are read by the same reader ([`TaskTable`]): here
+//! values get the form that a file has of them, and what has another type is refused.
+
+use std::borrow::Cow;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Schema, TimeUnit};
-use evenhand_model::{Nano, Resource, Span, Task, Time, Workload, WorkloadBuilder};
+use evenhand_model::{Nano, Time, Workload};
+use evenhand_workload::import::{AttributeKind, CsvColumns, TaskTable};
 
-/// The fields of a task that are not resources. Times have also the suffixes `_ns` (whole nanoseconds) and `_s`.
-const TIMES: [&str; 5] = ["submit", "start", "end", "duration", "requested"];
-const TEXTS: [&str; 3] = ["user", "account", "queue"];
-const COUNT: &str = "count";
-const NODES: &str = "nodes";
+/// What the names of times and spans may end in, with the nanoseconds of one step of their numbers.
+const SUFFIXES: [(&str, f64); 3] = [("", 1e9), ("_s", 1e9), ("_ns", 1.0)];
+/// What follows the name of a resource in that of what tasks requested of it.
+const REQUESTED: &str = "_requested";
 
 const A_TIME: &str = "a time: a timestamp, or seconds from 0 on (nanoseconds, if the name ends in _ns)";
 const A_SPAN: &str = "a time span: a duration, or seconds from 0 on (nanoseconds, if the name ends in _ns)";
 const AN_AMOUNT: &str = "an amount: a number of at least 0 with at most nine decimals";
 const A_COUNT: &str = "a count: a whole number from 1 to 4294967294";
-const A_NUMBER_OF_NODES: &str = "a number of nodes: a whole number from 1 to 4294967294, or null";
 const A_NAME: &str = "a name: a text or a whole number";
 
 /// Builds the workload of a table of tasks.
@@ -29,36 +33,41 @@ pub(super) fn workload_of(
     units: &[(String, String)],
 ) -> Result<Workload, String> {
     let layout = Layout::of(&reader.schema(), units)?;
-    let mut builder = WorkloadBuilder::new(layout.resources.iter().map(|(_, resource)| resource.clone()));
+    let mut table = TaskTable::new(&layout.definition, &layout.header())
+        .map_err(|column| format!("the table has no column {column:?}"))?;
     let mut first_row = 0;
     for batch in reader {
         let batch = batch.map_err(|error| format!("the table cannot be read: {error}"))?;
-        layout.append(&batch, first_row, &mut builder)?;
+        layout.append(&batch, first_row, &mut table)?;
         first_row += batch.num_rows();
     }
-    builder.finish().map_err(|error| format!("the table: {error}"))
+    table.finish().map_err(|error| format!("the table: {error}"))
+}
+
+/// How the values of a column are read.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// With the nanoseconds of one step of plain numbers.
+    Time(f64),
+    Span(f64),
+    Count,
+    Amount,
+    Text,
+}
+
+/// A column that is read.
+struct Reading {
+    index: usize,
+    name: String,
+    kind: Kind,
+    /// Whether its values may be null.
+    may_be_null: bool,
 }
 
 /// Which column has which field of a task.
 struct Layout {
-    submit: TimeColumn,
-    start: Option<TimeColumn>,
-    end: Option<TimeColumn>,
-    duration: Option<TimeColumn>,
-    requested: Option<TimeColumn>,
-    user: usize,
-    account: Option<usize>,
-    queue: Option<usize>,
-    count: Option<usize>,
-    nodes: Option<usize>,
-    resources: Vec<(usize, Resource)>,
-}
-
-/// A column of times, and the nanoseconds of one step of its numbers.
-#[derive(Clone, Copy)]
-struct TimeColumn {
-    index: usize,
-    step: f64,
+    readings: Vec<Reading>,
+    definition: CsvColumns,
 }
 
 impl Layout {
@@ -67,122 +76,132 @@ impl Layout {
         if let Some((_, twice)) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
             return Err(format!("the table has two columns {twice:?}, expected each once"));
         }
-        let position = |name: &str| names.iter().position(|n| *n == name);
-        let time = |field: &str| -> Result<Option<TimeColumn>, String> {
-            let spellings = [(field.to_string(), 1e9), (format!("{field}_s"), 1e9), (format!("{field}_ns"), 1.0)];
-            let found: Vec<(usize, f64)> =
-                spellings.iter().filter_map(|(name, step)| Some((position(name)?, *step))).collect();
-            match found.as_slice() {
-                [] => Ok(None),
-                [(index, step)] => Ok(Some(TimeColumn { index: *index, step: *step })),
-                [(a, _), (b, _), ..] => {
-                    Err(format!("the table has columns {:?} and {:?}, expected one of them", names[*a], names[*b]))
-                }
-            }
-        };
-        let [submit, start, end, duration, requested] = TIMES.map(time);
-        let (submit, start, end, duration, requested) = (submit?, start?, end?, duration?, requested?);
+        // What each column means, if it is no resource.
+        let mut found: Vec<(&str, usize, Kind)> = Vec::new();
+        for (meaning, kind) in CsvColumns::attributes() {
+            found.extend(located(&names, meaning, kind)?.map(|(index, kind)| (meaning, index, kind)));
+        }
+        let of = |meaning: &str| found.iter().find(|(known, ..)| *known == meaning).map(|(_, index, _)| *index);
         let missing = |column: &str, expected: &str| {
             format!("the table has no column {column:?}, expected {expected}; its columns: {}", names.join(", "))
         };
-        let submit = submit.ok_or_else(|| missing("submit", "submission times (submit, submit_s or submit_ns)"))?;
-        if duration.is_none() && (start.is_none() || end.is_none()) {
+        if of("submit").is_none() {
+            return Err(missing("submit", "submission times (submit, submit_s or submit_ns)"));
+        }
+        let (duration, starts) = (of("duration"), of("start").or(of("wait")));
+        if duration.is_none() && (starts.is_none() || of("end").is_none()) {
             return Err(missing("duration", "run times (duration, duration_s or duration_ns), or start and end"));
         }
-        if let (Some(_), Some(end)) = (duration, end) {
-            return Err(format!("the table has run times and a column {:?}, expected one of them", names[end.index]));
+        if let (Some(_), Some(end)) = (duration, of("end")) {
+            return Err(format!("the table has run times and a column {:?}, expected one of them", names[end]));
         }
-        let user = position("user").ok_or_else(|| missing("user", "names of users"))?;
-        check_zones(schema, [Some(submit), start, end])?;
-        let taken: Vec<usize> =
-            [Some(submit), start, end, duration, requested].into_iter().flatten().map(|t| t.index).collect();
-        let is_resource = |i: &usize| {
-            let name = names[*i];
-            !taken.contains(i)
-                && !TEXTS.contains(&name)
-                && name != COUNT
-                && name != NODES
-                && !name.starts_with("__index_level_")
-        };
-        let unit = |name: &str| units.iter().find(|(n, _)| n == name).map_or("", |(_, unit)| unit.as_str());
-        let resources: Vec<(usize, Resource)> =
-            (0..names.len()).filter(is_resource).map(|i| (i, Resource::new(names[i], unit(names[i])))).collect();
-        if resources.is_empty() {
+        if of("user").is_none() {
+            return Err(missing("user", "names of users"));
+        }
+        check_zones(schema, ["submit", "start", "end", "eligible"].map(of))?;
+        let is_resource =
+            |i: usize| !found.iter().any(|(_, index, _)| *index == i) && !names[i].starts_with("__index_level_");
+        let others: Vec<usize> = (0..names.len()).filter(|i| is_resource(*i)).collect();
+        let requested = |i: usize| names[i].strip_suffix(REQUESTED);
+        if !others.iter().any(|i| requested(*i).is_none()) {
             return Err(missing("cpu", "at least one column of numbers, named by its resource"));
         }
-        if let Some((name, _)) = units.iter().find(|(name, _)| !resources.iter().any(|(_, r)| r.name == *name)) {
+        let is_named = |name: &str| others.iter().any(|i| names[*i] == name && requested(*i).is_none());
+        if let Some((name, _)) = units.iter().find(|(name, _)| !is_named(name)) {
             return Err(format!("units: the table has no resource {name:?}"));
         }
-        let (account, queue) = (position("account"), position("queue"));
-        let (count, nodes) = (position(COUNT), position(NODES));
-        Ok(Layout { submit, start, end, duration, requested, user, account, queue, count, nodes, resources })
+        let unit = |name: &str| units.iter().find(|(n, _)| n == name).map_or("", |(_, unit)| unit.as_str());
+        // Without run times these make them up.
+        let makes_up_run_time =
+            |meaning: &str| duration.is_none() && (meaning == "end" || meaning == "start" && of("wait").is_none());
+        let mut meanings: Vec<(&str, &str, &str)> = Vec::new();
+        let mut readings = Vec::new();
+        for (meaning, index, kind) in &found {
+            let is_needed = ["submit", "duration", "user", "count"].contains(meaning) || makes_up_run_time(meaning);
+            meanings.push((meaning, "", names[*index]));
+            readings.push(Reading { index: *index, name: names[*index].into(), kind: *kind, may_be_null: !is_needed });
+        }
+        for index in others {
+            meanings.push((names[index], unit(names[index]), names[index]));
+            let may_be_null = requested(index).is_some();
+            readings.push(Reading { index, name: names[index].into(), kind: Kind::Amount, may_be_null });
+        }
+        let definition = CsvColumns::by_meaning(meanings).map_err(|error| format!("the table: {error}"))?;
+        Ok(Layout { readings, definition })
     }
 
-    fn append(&self, batch: &RecordBatch, first_row: usize, builder: &mut WorkloadBuilder) -> Result<(), String> {
-        let column = |index: usize| Column::of(batch, index, first_row);
-        let times =
-            |time: Option<TimeColumn>, expected| time.map(|t| column(t.index).nanos(t.step, expected)).transpose();
-        let submit = column(self.submit.index).nanos(self.submit.step, A_TIME)?;
-        let (start, end) = (times(self.start, A_TIME)?, times(self.end, A_TIME)?);
-        let (duration, requested) = (times(self.duration, A_SPAN)?, times(self.requested, A_SPAN)?);
-        let user = column(self.user).texts()?;
-        let optional = |index: Option<usize>| index.map(|index| column(index).texts()).transpose();
-        let (account, queue) = (optional(self.account)?, optional(self.queue)?);
-        let counts = |index: Option<usize>, expected| index.map(|index| column(index).counts(expected)).transpose();
-        let (count, nodes) = (counts(self.count, A_COUNT)?, counts(self.nodes, A_NUMBER_OF_NODES)?);
-        let amounts =
-            self.resources.iter().map(|(index, _)| column(*index).amounts()).collect::<Result<Vec<_>, _>>()?;
-        let mut vector: Vec<Nano> = vec![0; amounts.len()];
+    /// Returns the names of the columns that are read, in the order in which their values are.
+    fn header(&self) -> Vec<String> {
+        self.readings.iter().map(|reading| reading.name.clone()).collect()
+    }
+
+    fn append(&self, batch: &RecordBatch, first_row: usize, table: &mut TaskTable<'_>) -> Result<(), String> {
+        let column = |reading: &Reading| Column::of(batch, reading.index, first_row);
+        let values = self.readings.iter().map(|reading| column(reading).values(reading.kind, reading.may_be_null));
+        let values = values.collect::<Result<Vec<Values>, String>>()?;
         for row in 0..batch.num_rows() {
-            let at = |times: &Option<Vec<Option<u64>>>| times.as_ref().and_then(|times| times[row]);
-            let needed = |value: Option<u64>, index: usize, expected: &str| {
-                value.ok_or_else(|| column(index).invalid(row, "null", expected))
-            };
-            let duration = match (self.duration, self.start, self.end) {
-                (Some(column), ..) => needed(at(&duration), column.index, A_SPAN)?,
-                (None, Some(begin), Some(finish)) => {
-                    let (begun, ended) =
-                        (needed(at(&start), begin.index, A_TIME)?, needed(at(&end), finish.index, A_TIME)?);
-                    ended.checked_sub(begun).ok_or_else(|| {
-                        column(finish.index).invalid(row, "an end before the start", "an end at or after the start")
-                    })?
-                }
-                (None, ..) => 0,
-            };
-            let count = match (&count, self.count) {
-                (Some(counts), Some(index)) => {
-                    counts[row].ok_or_else(|| column(index).invalid(row, "null", A_COUNT))?
-                }
-                _ => 1,
-            };
-            for (value, amounts) in vector.iter_mut().zip(&amounts) {
-                *value = amounts[row];
+            if let Err(error) = table.push(values.iter().map(|values| values.text(row))) {
+                return Err(match error.column.and_then(|at| self.readings.get(at)) {
+                    Some(reading) => column(reading).invalid(row, &error.found, &error.expected),
+                    None => format!("row {}: found {}, expected {}", first_row + row, error.found, error.expected),
+                });
             }
-            builder.push(&Task {
-                submit: Time::from_nanos(needed(submit[row], self.submit.index, A_TIME)?),
-                start: at(&start).map(Time::from_nanos),
-                duration: Span::from_nanos(duration),
-                requested: at(&requested).map(Span::from_nanos),
-                user: user.get(row).ok_or_else(|| column(self.user).invalid(row, "null", A_NAME))?,
-                account: account.as_ref().and_then(|names| names.get(row)),
-                queue: queue.as_ref().and_then(|names| names.get(row)),
-                amounts: &vector,
-                count,
-                nodes: nodes.as_ref().and_then(|nodes| nodes[row]),
-                ..Task::default()
-            });
         }
         Ok(())
     }
 }
 
+/// Returns the column that has an attribute of tasks, and how its values are read.
+fn located(names: &[&str], meaning: &str, kind: AttributeKind) -> Result<Option<(usize, Kind)>, String> {
+    let position = |name: &str| names.iter().position(|n| *n == name);
+    let kind: fn(f64) -> Kind = match kind {
+        AttributeKind::Time => Kind::Time,
+        AttributeKind::Span => Kind::Span,
+        AttributeKind::Count => return Ok(position(meaning).map(|at| (at, Kind::Count))),
+        AttributeKind::Amount => return Ok(position(meaning).map(|at| (at, Kind::Amount))),
+        AttributeKind::Text => return Ok(position(meaning).map(|at| (at, Kind::Text))),
+    };
+    let spellings = SUFFIXES.map(|(suffix, step)| Some((position(&format!("{meaning}{suffix}"))?, step)));
+    let mut found = spellings.into_iter().flatten();
+    match (found.next(), found.next()) {
+        (Some((a, _)), Some((b, _))) => {
+            Err(format!("the table has columns {:?} and {:?}, expected one of them", names[a], names[b]))
+        }
+        (first, _) => Ok(first.map(|(at, step)| (at, kind(step)))),
+    }
+}
+
+/// The values of a column.
+enum Values {
+    /// Times or spans in nanoseconds.
+    Nanos(Vec<Option<u64>>),
+    Counts(Vec<Option<u32>>),
+    /// In billionths.
+    Amounts(Vec<Option<Nano>>),
+    Texts(Texts),
+}
+
+impl Values {
+    /// Returns a value as a table of text has it; nothing if it is unknown.
+    fn text(&self, row: usize) -> Cow<'_, [u8]> {
+        let billionths = |nano: Nano| format!("{}.{:09}", nano / 1_000_000_000, nano % 1_000_000_000);
+        let number = match self {
+            Values::Nanos(times) => times[row].map(|nanos| billionths(nanos.into())),
+            Values::Counts(counts) => counts[row].map(|count| count.to_string()),
+            Values::Amounts(amounts) => amounts[row].map(billionths),
+            Values::Texts(texts) => return Cow::Borrowed(texts.get(row).unwrap_or_default().as_bytes()),
+        };
+        Cow::Owned(number.unwrap_or_default().into_bytes())
+    }
+}
+
 /// Refuses timestamps of which some have a time zone and some have none: which instants they mean is not known.
-fn check_zones(schema: &Schema, columns: [Option<TimeColumn>; 3]) -> Result<(), String> {
+fn check_zones(schema: &Schema, columns: [Option<usize>; 4]) -> Result<(), String> {
     let mut with: Option<&str> = None;
     let mut without: Option<&str> = None;
     let mut number: Option<&str> = None;
     for column in columns.into_iter().flatten() {
-        let field = schema.field(column.index);
+        let field = schema.field(column);
         match field.data_type() {
             DataType::Timestamp(_, Some(_)) => with = Some(field.name()),
             DataType::Timestamp(_, None) => without = Some(field.name()),
@@ -223,6 +242,30 @@ impl<'a> Column<'a> {
     fn of(batch: &'a RecordBatch, index: usize, first_row: usize) -> Column<'a> {
         let array = batch.column(index);
         Column { name: batch.schema_ref().field(index).name(), array, first_row }
+    }
+
+    /// Returns its values.
+    ///
+    /// # Errors
+    /// Returns a sentence about the first that is invalid, or null where none may be.
+    fn values(&self, kind: Kind, may_be_null: bool) -> Result<Values, String> {
+        let (values, expected) = match kind {
+            Kind::Time(step) => (Values::Nanos(self.nanos(step, A_TIME)?), A_TIME),
+            Kind::Span(step) => (Values::Nanos(self.nanos(step, A_SPAN)?), A_SPAN),
+            Kind::Count => (Values::Counts(self.counts(A_COUNT)?), A_COUNT),
+            Kind::Amount => (Values::Amounts(self.amounts(may_be_null)?), AN_AMOUNT),
+            Kind::Text => (Values::Texts(self.texts()?), A_NAME),
+        };
+        let is_null = |row: usize| match &values {
+            Values::Nanos(values) => values[row].is_none(),
+            Values::Counts(values) => values[row].is_none(),
+            Values::Amounts(values) => values[row].is_none(),
+            Values::Texts(values) => values.get(row).is_none(),
+        };
+        match (0..self.array.len()).find(|row| !may_be_null && is_null(*row)) {
+            Some(row) => Err(self.invalid(row, "null", expected)),
+            None => Ok(values),
+        }
     }
 
     fn invalid(&self, row: usize, found: &str, expected: &str) -> String {
@@ -302,6 +345,8 @@ impl<'a> Column<'a> {
         let floats = self.cast(&DataType::Float64, expected)?;
         let each = (0..self.array.len()).map(|row| match float(&floats, row) {
             None => Ok(None),
+            // As pandas has whole numbers with gaps.
+            Some(n) if n.is_nan() => Ok(None),
             // The largest number stands for unknown in the columns of a workload.
             Some(n) if (1.0..f64::from(u32::MAX)).contains(&n) && n.fract() == 0.0 => Ok(Some(n as u32)),
             Some(_) => Err(self.invalid(row, &self.text(row), expected)),
@@ -309,8 +354,8 @@ impl<'a> Column<'a> {
         each.collect()
     }
 
-    /// Returns amounts in billionths.
-    fn amounts(&self) -> Result<Vec<Nano>, String> {
+    /// Returns amounts in billionths; null and NaN are `None` if they may be, and else an error.
+    fn amounts(&self, may_be_null: bool) -> Result<Vec<Option<Nano>>, String> {
         let value: Box<dyn Fn(usize) -> Option<Nano>> = match self.array.data_type() {
             DataType::UInt64 | DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) => {
                 let decimals = self.cast(&DataType::Decimal128(38, 9), AN_AMOUNT)?;
@@ -330,11 +375,24 @@ impl<'a> Column<'a> {
                 let floats = self.cast(&DataType::Float64, AN_AMOUNT)?;
                 Box::new(move |row| billionths(float(&floats, row)?))
             }
+            DataType::Null if may_be_null => Box::new(|_| None),
             _ => return Err(self.wrong_type(AN_AMOUNT)),
         };
-        let each =
-            (0..self.array.len()).map(|row| value(row).ok_or_else(|| self.invalid(row, &self.text(row), AN_AMOUNT)));
+        let each = (0..self.array.len()).map(|row| match value(row) {
+            Some(amount) => Ok(Some(amount)),
+            None if may_be_null && self.is_unknown(row) => Ok(None),
+            None => Err(self.invalid(row, &self.text(row), AN_AMOUNT)),
+        });
         each.collect()
+    }
+
+    /// Whether a value is null or NaN.
+    fn is_unknown(&self, row: usize) -> bool {
+        let is_float = matches!(self.array.data_type(), DataType::Float16 | DataType::Float32 | DataType::Float64);
+        let is_nan = || {
+            cast(&self.array.slice(row, 1), &DataType::Float64).is_ok_and(|one| float(&one, 0).is_some_and(f64::is_nan))
+        };
+        self.array.is_null(row) || is_float && is_nan()
     }
 
     /// Returns for each row whether casting back gives the same value.

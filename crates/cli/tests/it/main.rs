@@ -32,6 +32,7 @@ mod service_units;
 mod site;
 mod site_arrays_and_qos;
 mod site_input_errors;
+mod site_limits_of_zero;
 mod site_resources;
 mod slurm_at_login;
 mod slurm_fidelity;

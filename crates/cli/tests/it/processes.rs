@@ -95,6 +95,38 @@ fn check_describes_programs_in_words_and_invalid_ones_are_reported_with_their_pl
 }
 
 #[test]
+fn a_run_that_would_take_hours_or_too_much_memory_is_refused_before_it_begins() {
+    let folder = TestFolder::with("long.prog", RED.replace("loop 1", "loop 100000000000"));
+    let refused = "found a scenario of about 720575940 services and delays in all its runs, expected at most 100000000; \
+                   choose a longer quantum, fewer iterations or a lower --runs, or cut the runs off earlier with --horizon";
+    folder.assert_rejects(&["processes", "long.prog"], 2, &[refused]);
+    // What remedies it: a horizon. It is described whatever its length.
+    folder.run(&["processes", "long.prog", "--horizon", "100"]).assert_succeeds();
+    folder.run(&["processes", "long.prog", "--check"]).assert_succeeds();
+    let runs = ["processes", "long.prog", "--horizon", "100", "--runs"];
+    folder.assert_rejects(
+        &[&runs[..], &["100000", "--scheduler", "stride,lottery"]].concat(),
+        2,
+        &["about 200000000 services and delays in all its runs"],
+    );
+    let out = ["processes", "long.prog", "--out", "out", "--horizon"];
+    folder.assert_rejects(
+        &[&out[..], &["2000000"]].concat(),
+        2,
+        &["about 20000000 services and delays, expected at most 10000000 with --out, which writes a row for each"],
+    );
+    folder.assert_rejects(
+        &[&out[..], &["100", "--runs", "100000", "--scheduler", "stride,lottery,least-use"]].concat(),
+        2,
+        &["expected at most"],
+    );
+    folder.write("tiny.toml", "[parameters]\nquantum = 0.000000001\n[[client]]\nprogram = \"red.prog\"\n");
+    folder.write("red.prog", RED);
+    folder.assert_rejects(&["processes", "tiny.toml"], 2, &["about 2.0e10 services"]);
+    assert!(!folder.path("out").exists());
+}
+
+#[test]
 fn statements_of_zeldes_and_feitelson_hold() {
     let folder = TestFolder::new();
     for figure in ["figure-2", "figure-3", "figure-7", "figure-14"] {

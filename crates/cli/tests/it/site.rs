@@ -75,7 +75,12 @@ fn limits_of_associations_hold_jobs_back_where_slurm_enforces_them() {
         ("", "found no limit, expected max, max_jobs, max_submitted, max_job or max_wall"),
         ("queues = [\"absent\"]\nmax_jobs = 1\n", "no queue has the name \"absent\""),
         ("max = { gpus = 8 }\n", "no machine has \"gpus\""),
-        ("max_jobs = 0\n", "a whole number, at least 1"),
+        ("max_jobs = -1\n", "a whole number, at least 0 (0 holds all the jobs; without a limit, leave the key out)"),
+        (
+            "max_submitted = -1\n",
+            "a whole number, at least 0 (0 holds all the jobs; without a limit, leave the key out)",
+        ),
+        ("max = { cpu = -1 }\n", "expected"),
     ] {
         wrong(with);
         folder.run(&study).assert_fails(2, &["wrong.toml:", problem]);

@@ -3,17 +3,21 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use evenhand_model::{Detail, Span, UserId, Workload};
+use evenhand_model::{Detail, Resource, Span, UserId, Workload};
 
 use super::job_arrays::{JobArrays, RunningTasks};
 use super::licences::JobLicences;
-use super::prepared_jobs::Rejection;
+use super::prepared_jobs::{Rejection, ZeroLimit};
 use super::queue_choices::QueueChoices;
 use super::site::{NO_LIMIT, Site};
 
 /// A limit, in steps of a workload's resources.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Limit {
+    /// What it is, for people: `the limit "optics"`.
+    pub(crate) name: String,
+    /// What the site's file calls `most`: `max` or, of each user of a queue, `max_user`.
+    pub(crate) key: &'static str,
     /// The names whose jobs it limits; empty for all.
     pub(crate) queues: Vec<String>,
     pub(crate) accounts: Vec<String>,
@@ -41,6 +45,8 @@ pub(crate) struct JobLimits {
     set: Vec<u32>,
     /// Indices of limits.
     sets: Vec<Vec<u32>>,
+    /// Whether any of them is 0.
+    have_zeros: bool,
     pub(crate) licences: JobLicences,
     pub(crate) arrays: JobArrays,
 }
@@ -60,7 +66,10 @@ impl JobLimits {
         let named = |names: &[String], name: Option<&str>| {
             names.is_empty() || name.is_some_and(|name| names.iter().any(|n| n == name))
         };
-        let mut found = JobLimits { limits: limits.to_vec(), licences, arrays, ..JobLimits::default() };
+        let have_zeros = limits.iter().any(|limit| {
+            limit.max_submitted == Some(0) || limit.most.iter().chain(&limit.max_job).any(|most| *most == 0)
+        });
+        let mut found = JobLimits { limits: limits.to_vec(), have_zeros, licences, arrays, ..JobLimits::default() };
         let mut numbers: HashMap<Names, u32> = HashMap::new();
         for row in 0..workload.len() {
             let queue = columns.queue.as_ref().map(|c| c[row]);
@@ -125,6 +134,40 @@ impl JobLimits {
     fn of(&self, row: usize) -> impl Iterator<Item = (usize, &Limit)> {
         let set = self.set.get(row).map_or(&[][..], |set| &self.sets[*set as usize]);
         set.iter().map(|at| (*at as usize, &self.limits[*at as usize]))
+    }
+
+    /// The limit of 0 that holds a job, if there is one. As in Slurm, 0 is a limit, not the absence of one.
+    pub(crate) fn zero(&self, row: usize, amounts: impl Iterator<Item = u64> + Clone) -> Option<Rejection> {
+        if !self.have_zeros {
+            return None;
+        }
+        let nothing_of = |most: &[u64]| {
+            let resource = amounts.clone().zip(most).position(|(amount, most)| amount > 0 && *most == 0);
+            resource.map(|resource| resource.min(255) as u8)
+        };
+        self.of(row).find_map(|(at, limit)| {
+            let what = match () {
+                () if limit.most.last() == Some(&0) => Some(ZeroLimit::Jobs),
+                () if limit.max_submitted == Some(0) => Some(ZeroLimit::Submitted),
+                () => nothing_of(&limit.most)
+                    .map(ZeroLimit::Amount)
+                    .or_else(|| nothing_of(&limit.max_job).map(ZeroLimit::JobAmount)),
+            };
+            Some(Rejection::Held(at as u32, what?))
+        })
+    }
+
+    /// Describes a limit of 0 that holds jobs, and what to do about it.
+    pub(crate) fn describe_zero(&self, limit: u32, zero: ZeroLimit, resources: &[Resource]) -> String {
+        let resource = |r: u8| resources.get(usize::from(r)).map_or("a resource", |r| r.name.as_str());
+        let (name, key) = self.limits.get(limit as usize).map_or(("a limit", "max"), |limit| (&*limit.name, limit.key));
+        let what = match zero {
+            ZeroLimit::Jobs => format!("{key}_jobs = 0"),
+            ZeroLimit::Submitted => "max_submitted = 0".to_string(),
+            ZeroLimit::Amount(r) => format!("{key} = {{ {} = 0 }}", resource(r)),
+            ZeroLimit::JobAmount(r) => format!("max_job = {{ {} = 0 }}", resource(r)),
+        };
+        format!("held by {what} of {name}: raise it, or leave it out if it was not there when the jobs ran")
     }
 
     /// Why a job alone exceeds one of its limits, if it does.

@@ -58,7 +58,7 @@ pub use planned_settings::{
     BackfillOrder, Events, Passing, PlanReservations, PlannedBackfill, PlannedLength, Processors, Reserve,
     ReservedStart,
 };
-pub use prepared_jobs::{Jobs, Rejection};
+pub use prepared_jobs::{Jobs, Rejection, ZeroLimit};
 pub use site::{Site, SiteError};
 pub use slurm::{Activity, PreemptType, Preemptions, SlurmOptions, SlurmResults};
 
@@ -225,8 +225,7 @@ impl MachineResults {
 }
 
 impl Rejection {
-    /// Describes it to users; `resources` are those of the workload.
-    pub fn describe(self, resources: &[Resource]) -> String {
+    fn describe(self, resources: &[Resource]) -> String {
         let name = |r: u8| resources.get(usize::from(r)).map_or("a resource", |r| r.name.as_str());
         match self {
             Rejection::Resource(r) => format!("no machine it may use has so much {}", name(r)),
@@ -237,6 +236,7 @@ impl Rejection {
             Rejection::Licences => "there are not so many licences as it asks for".into(),
             Rejection::LimitedWall => "a limit of its account, user or QOS allows less wall time".into(),
             Rejection::UserLimit(r) => format!("its queue allows a user less {}", name(r)),
+            Rejection::Held(..) => "held by a limit of 0".into(),
         }
     }
 }

@@ -34,6 +34,21 @@ pub enum Rejection {
     LimitedWall,
     /// It asks for more licences than there are.
     Licences,
+    /// A limit of 0 holds it: the number of the limit among those of the site, and what of it is 0. [`Jobs::describe`] names it.
+    Held(u32, ZeroLimit),
+}
+
+/// What of a limit is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ZeroLimit {
+    /// The number of jobs that run.
+    Jobs,
+    /// The number of jobs that wait or run.
+    Submitted,
+    /// The amount of this resource that all of its jobs hold.
+    Amount(u8),
+    /// The amount of this resource that one job holds.
+    JobAmount(u8),
 }
 
 /// Every job of a workload on a site: made once, shared by all runs.
@@ -188,7 +203,8 @@ impl Jobs {
             let licences = &jobs.limits.licences;
             jobs.unknown_licences += u64::from(licences.has_unknown(workload, row));
             let licences = licences.exceed(workload, row).then_some(Rejection::Licences);
-            let rejection = kind.rejection.or(too_long).or_else(limited).or(licences);
+            let held = jobs.limits.zero(row, workload.amounts(row).iter().map(|a| a.0));
+            let rejection = held.or(kind.rejection).or(too_long).or_else(limited).or(licences);
             jobs.rejections.push(rejection);
             // At least a nanosecond: a job of no duration also needs capacity when it starts.
             jobs.estimate.push(asked.max(ran).max(1));
@@ -227,6 +243,14 @@ impl Jobs {
     /// Returns why a row is rejected, if it is.
     pub fn rejection(&self, row: usize) -> Option<Rejection> {
         self.rejections[row]
+    }
+
+    /// Describes why rows are rejected, to users; `resources` are those of the workload.
+    pub fn describe(&self, rejection: Rejection, resources: &[Resource]) -> String {
+        match rejection {
+            Rejection::Held(limit, zero) => self.limits.describe_zero(limit, zero, resources),
+            other => other.describe(resources),
+        }
     }
 
     /// Returns the rule that laid a row out.

@@ -10,7 +10,8 @@ use super::site::Site;
 /// The choice of each row: the queues of the site that it names, in the order in which Slurm tries them.
 ///
 /// Queues of higher priority come first, queues of equal priority in the order in which the job names them. Names that
-/// the site does not know are left out; so are, of several, those whose limits of a single job refuse it, unless all do.
+/// the site does not know are left out; so are, of several, those whose limits of a single job refuse it or whose limits of 0 hold
+/// all jobs, unless all do.
 #[derive(Clone, Debug)]
 pub(crate) struct QueueChoices {
     /// Indices of queues; the first choice is that of jobs in no queue of the site.
@@ -90,14 +91,15 @@ fn named(text: &str, site: &Site) -> Vec<u16> {
     found
 }
 
-/// Those of several queues whose limits of one job admit a row; the first if none do, which then refuses it.
+/// Those of several queues whose limits of one job admit a row, and that take jobs; the first if none do, which then refuses it.
 fn admitting(queues: &[u16], workload: &Workload, site: &Site, row: usize) -> Vec<u16> {
     let demand: Vec<u64> = workload.amounts(row).iter().map(|amount| amount.0).collect();
     let asked = workload.requested(row).filter(|asked| *asked > Span::ZERO);
     let wall = asked.unwrap_or(workload.columns().duration[row]);
     let admits = |queue: &u16| {
         let rules = &site.queues[usize::from(*queue)];
-        rules.max_wall.is_none_or(|most| wall <= most) && exceeded_limit(rules, &demand).is_none()
+        let is_within = rules.max_wall.is_none_or(|most| wall <= most) && exceeded_limit(rules, &demand).is_none();
+        is_within && !rules.holds_all
     };
     let admitted: Vec<u16> = queues.iter().copied().filter(admits).collect();
     if admitted.is_empty() { queues[..1].to_vec() } else { admitted }

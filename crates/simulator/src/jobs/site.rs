@@ -61,6 +61,8 @@ pub(crate) struct QueueLimits {
     pub(crate) max_job: Vec<u64>,
     pub(crate) max_user: Vec<u64>,
     pub(crate) max: Vec<u64>,
+    /// Whether a limit of 0 jobs holds all of them.
+    pub(crate) holds_all: bool,
     properties: Vec<String>,
     pub(crate) whole_machines: bool,
     pub(crate) preemptable: Preemptable,
@@ -260,6 +262,8 @@ impl Site {
             limits
         };
         let of_queue = |q: &Queue, each_user: bool| Limit {
+            name: format!("the queue {:?}", q.name),
+            key: if each_user { "max_user" } else { "max" },
             queues: vec![q.name.clone()],
             accounts: Vec::new(),
             users: Vec::new(),
@@ -276,6 +280,8 @@ impl Site {
         };
         let of_queues = cluster.queues.iter().flat_map(|q| [of_queue(q, true), of_queue(q, false)]);
         let others = cluster.limits.iter().map(|l| Limit {
+            name: format!("the limit {:?}", l.name),
+            key: "max",
             queues: l.queues.clone(),
             accounts: l.accounts.clone(),
             users: l.users.clone(),
@@ -296,6 +302,7 @@ impl Site {
             max_job: limits(&q.max_job),
             max_user: limits(&q.max_user),
             max: limits(&q.max),
+            holds_all: q.max_jobs == Some(0) || q.max_user_jobs == Some(0),
             properties: q.properties.clone(),
             whole_machines: q.whole_machines,
             preemptable: Preemptable {

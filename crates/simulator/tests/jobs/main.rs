@@ -3,6 +3,7 @@
 
 mod documented_example;
 mod largest_first;
+mod limits_of_zero;
 mod planned;
 mod reactions;
 mod reference_model;

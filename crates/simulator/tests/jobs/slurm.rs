@@ -9,8 +9,8 @@ use evenhand_model::{
 };
 use evenhand_policies::{DrawnTies, Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
 use evenhand_simulator::{
-    Arrivals, Backfill, JobOptions, Jobs, Layout, PreemptType, Progress, Reactions, Simulated, Site, SlurmOptions,
-    UserTasks, simulate_jobs, simulate_reactions,
+    Arrivals, Backfill, JobOptions, Jobs, Layout, PreemptType, Progress, Reactions, Rejection, Simulated, Site,
+    SlurmOptions, UserTasks, simulate_jobs, simulate_reactions,
 };
 use proptest::prelude::*;
 
@@ -394,11 +394,14 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
                 .prop_map(|(count, has, properties, weight)| NodeGroup { weight, count, has, properties }),
             1..4,
         );
-    let limit = |from: u64, to: u64| prop_oneof![3 => Just(None), 1 => (from..to).prop_map(Some)];
+    let limit =
+        |from: u64, to: u64| prop_oneof![30 => Just(None), 10 => (from..to).prop_map(Some), 1 => Just(Some(0u64))];
     let needs = prop::sample::select(vec![vec![], vec![], vec!["a"], vec!["b"]]);
-    let jobs_at_most = || prop::sample::select(vec![None, None, None, Some(1u32), Some(3)]);
+    let jobs_at_most =
+        || prop_oneof![12 => prop::sample::select(vec![None, None, None, Some(1u32), Some(3)]), 1 => Just(Some(0))];
     let limits = (limit(4, 9), limit(4, 12), jobs_at_most(), jobs_at_most());
-    let partition = (-1i32..2, limit(300, 900), limits, needs, (preempted(), prop::bool::weighted(0.15)));
+    let longest = prop_oneof![3 => Just(None), 1 => (300u64..900).prop_map(Some)];
+    let partition = (-1i32..2, longest, limits, needs, (preempted(), prop::bool::weighted(0.15)));
     let partition = partition.prop_map(|(tier, max_time, limits, properties, (preempted, whole_machines))| {
         let (max_user, max, max_user_jobs, max_jobs) = limits;
         let limits = Partition { tier, max_time, max_user, max, max_user_jobs, max_jobs, ..Partition::default() };
@@ -406,7 +409,7 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
     });
     let order = prop::sample::select(vec![OrderBy::Fifo, OrderBy::Drf, OrderBy::Priorities, OrderBy::Priorities]);
     let account = || {
-        let few = || prop::sample::select(vec![None, None, Some(2u32)]);
+        let few = || prop_oneof![12 => prop::sample::select(vec![None, None, Some(2u32)]), 1 => Just(Some(0))];
         let except = prop::sample::select(vec![None, None, Some(0usize), Some(1)]);
         let limits = (limit(4, 12), few(), few(), any::<bool>(), except);
         limits.prop_map(|(max, max_jobs, max_submitted, each_user, except_qos)| AccountLimit {
@@ -523,7 +526,12 @@ proptest! {
         };
         let found = run(&world);
         let refused: Vec<bool> = found.rejections.iter().map(Option::is_some).collect();
-        let reference = SlurmReferenceModel::new(&world, &refused).run();
+        let reference = SlurmReferenceModel::new(&world, &refused);
+        for (job, rejection) in found.rejections.iter().enumerate() {
+            let is_held = matches!(rejection, Some(Rejection::Held(..)));
+            prop_assert_eq!(is_held, reference.is_held(job), "job {}: {:?}", job, rejection);
+        }
+        let reference = reference.run();
         let on = found.machines.as_ref().unwrap();
         prop_assert_eq!(seconds(&found.starts), reference.starts);
         prop_assert_eq!(seconds(&on.finishes), reference.finishes);

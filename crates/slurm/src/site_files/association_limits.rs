@@ -269,6 +269,31 @@ mod tests {
     }
 
     #[test]
+    fn zero_is_a_limit_and_minus_one_is_none() {
+        // As Slurm has it: sacctmgr clears a limit with -1, and with 0 no job of the association runs.
+        let list = "Account|ParentName|User|Share|GrpJobs|GrpTRES|GrpSubmit|MaxJobs|MaxSubmit\nroot|||1|||||\n\
+            phys|root||1|0|cpu=0|0|4|\nphys||ann|1||||0|0\nphys||bob|1||||-1|-1\n";
+        let dump = "Cluster - 'lab':Fairshare=1\nParent - 'root'\n\
+            Account - 'phys':Fairshare=1:GrpTRES=cpu=0:GrpJobs=0:GrpSubmitJobs=0:MaxJobs=4\nParent - 'phys'\n\
+            User - 'ann':Fairshare=1:MaxJobs=0:MaxSubmitJobs=0\nUser - 'bob':Fairshare=1:MaxJobs=-1:MaxSubmitJobs=-1\n";
+        for accounts in [Accounts::parse(list).unwrap(), super::super::parse_dump(dump).unwrap().accounts] {
+            let mut cluster = Cluster { resources: vec!["cpu".into()], ..Cluster::default() };
+            assert_eq!(limit_associations(&mut cluster, &accounts, &[], &[]), []);
+            let found = cluster.limits.iter().map(|l| (l.name.as_str(), l.max_jobs, l.max_submitted, l.max.len()));
+            assert_eq!(
+                found.collect::<Vec<_>>(),
+                [
+                    ("phys", Some(0), Some(0), 1),
+                    ("ann in phys each", Some(0), Some(0), 0),
+                    // What the account sets for each of its users.
+                    ("bob in phys each", Some(4), None, 0),
+                ]
+            );
+            assert!(cluster.limits[0].max[0].1.exact.is_zero());
+        }
+    }
+
+    #[test]
     fn accounts_that_name_each_other_as_parents_end_the_search() {
         let accounts = Accounts::parse("Account|ParentName|User|Share\nx|y||1\ny|x||1\nx||ann|1\n").unwrap();
         let mut cluster = Cluster { resources: vec!["cpu".into()], ..Cluster::default() };

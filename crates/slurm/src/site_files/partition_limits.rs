@@ -64,9 +64,9 @@ fn together(users: &mut Limit, all: &mut Limit, resources: &[String], column: &s
     Some(String::new())
 }
 
-/// A number of jobs; `None` for 0, which a cluster file cannot state.
+/// A number of jobs; 0 is one too, which holds all of them.
 pub(super) fn jobs(value: &str) -> Option<u32> {
-    number(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0)
+    number(value).and_then(|n| u32::try_from(n).ok())
 }
 
 /// Sets a limit of a queue. Returns the rest of the value, as [`together`] does.
@@ -157,6 +157,21 @@ mod tests {
         assert_eq!(read("mem=0,gres/gpu=0,gres/gpu:l4=0,license/x=0", &without_gpus), of("mem 0", "license/x=0"));
         assert_eq!(read("cpu=4,mem=1K,cpu=1", &all), of("cpu 1, mem 1024", ""));
         assert_eq!(read("cpu=x", &all), None);
+    }
+
+    #[test]
+    fn a_partitions_qos_may_set_zero_which_is_a_limit_and_minus_one_which_is_none() {
+        let qos = parse_qos("Name|GrpJobs|MaxJobsPU|GrpSubmit|MaxSubmitPU\np|0|0|0|0\nfree|-1|-1|-1|-1\n").unwrap();
+        let partition =
+            |name: &str, qos: &str| Partition { name: name.into(), qos: Some(qos.into()), ..Partition::default() };
+        let partitions = [partition("one", "p"), partition("two", "free")];
+        let mut cluster = Cluster { queues: ["one", "two"].map(Queue::new).to_vec(), ..Cluster::default() };
+        let rest = limit_partitions(&mut cluster, &partitions, &qos);
+        assert!(rest.iter().all(|one| one.settings.is_empty()), "{rest:?}");
+        let queue = |at: usize| (cluster.queues[at].max_jobs, cluster.queues[at].max_user_jobs);
+        assert_eq!((queue(0), queue(1)), ((Some(0), Some(0)), (None, None)));
+        let submitted = cluster.limits.iter().map(|limit| (limit.each_user, limit.max_submitted));
+        assert_eq!(submitted.collect::<Vec<_>>(), [(true, Some(0)), (false, Some(0))]);
     }
 
     #[test]

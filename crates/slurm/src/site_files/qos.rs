@@ -7,7 +7,7 @@ use evenhand_model::{Quantity, Rational};
 use crate::associations::parse_priority;
 use crate::error::{ReadError, TextError};
 use crate::parse_table::{Field, Table};
-use crate::parse_values::Limit;
+use crate::parse_values::{Limit, is_no_limit};
 use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
 
@@ -69,7 +69,7 @@ pub fn parse_qos(text: &str) -> Result<Vec<Qos>, TextError> {
         let columns = table.headers().iter().filter(|header| !header.eq_ignore_ascii_case("Name"));
         let mut settings = Vec::new();
         for header in columns {
-            let Some(field) = row.get(header) else { continue };
+            let Some(field) = row.get(header).filter(|field| !is_no_limit(header, field.text)) else { continue };
             check(header, field)?;
             let is_unset = UNSET.iter().any(|(h, v)| h.eq_ignore_ascii_case(header) && *v == field.text);
             if !is_unset {

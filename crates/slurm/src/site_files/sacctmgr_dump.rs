@@ -2,6 +2,7 @@
 
 use crate::associations::{Accounts, Association, AssociationSetting, RawShares, parse_priority};
 use crate::error::{TextError, quoted};
+use crate::parse_values::is_no_limit;
 
 const SOURCE: &str = "sacctmgr dump";
 
@@ -73,6 +74,8 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
                 shares = parsed.ok_or_else(|| error(value, "shares, or parent"))?;
             } else if option.eq_ignore_ascii_case("Priority") {
                 priority = Some(parse_priority(unquoted(value)).ok_or_else(|| error(value, "a whole number"))?);
+            } else if is_no_limit(option, unquoted(value)) {
+                continue;
             } else if !WITHOUT_EFFECT.iter().any(|known| known.eq_ignore_ascii_case(option)) {
                 limits.push((option.to_string(), unquoted(value).to_string()));
             }

@@ -7,7 +7,9 @@ use super::google2019;
 use super::lines::BYTE_ORDER_MARK;
 use super::other_files::{self, OtherFile};
 use super::parse_number::decimal;
+use super::public_traces::alibaba_gpu_2020;
 use super::sacct;
+use super::trace_parts;
 use super::{Format, ImportError, ImportOptions};
 
 /// Whether a line is a record of a format.
@@ -55,6 +57,9 @@ pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result
     if first[0] == b';' || is_swf(first) {
         return Ok(Format::Swf);
     }
+    if options.columns.is_none() && alibaba_gpu_2020::is_row(first) {
+        return Ok(Format::AlibabaGpu2020);
+    }
     let commas = |line: &[u8]| line.iter().filter(|&&b| b == b',').count();
     let starts_with_number = |line: &[u8]| decimal(line.split(|&b| b == b',').next().unwrap_or_default()).is_some();
     if commas(first) == 12 && starts_with_number(first) {
@@ -75,6 +80,9 @@ pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result
     let attributes = [&b"ClusterId"[..], b"QDate", b"GlobalJobId", b"MyType"];
     if htcondor::is_attribute(first) && attributes.iter().any(|name| memchr::memmem::find(head, name).is_some()) {
         return Ok(Format::HtCondor);
+    }
+    if let Some(part) = trace_parts::part_without_jobs(head) {
+        return Err(not_a_trace(file, OtherFile { found: part.found.to_string(), remedy: part.remedy() }));
     }
     match record.and_then(other_files::list_or_table) {
         Some(other) => Err(not_a_trace(file, other)),

@@ -40,8 +40,9 @@ mod sacct;
 mod sdrf_csv;
 mod summary;
 mod swf;
+mod trace_parts;
 
-pub use csv::{CsvColumns, CsvColumnsError};
+pub use csv::{AttributeKind, CsvColumns, CsvColumnsError, TaskTable, TaskTableError};
 pub use error::{ImportError, RowError};
 pub use format::{Format, MemoryPer, MemoryUnit, ParseNameError, Processors};
 pub use import_to_file::{ImportToFileError, import_to_file};
@@ -165,6 +166,7 @@ fn read(
     report: Option<&(dyn Fn(Progress) + Sync)>,
 ) -> Result<ReadRows, ImportError> {
     let mut shards = Shard::of(sources, options.format.extensions())?;
+    let aside = trace_parts::set_aside(&mut shards);
     let files = shards.len();
     let first = shards.first_mut().ok_or(ImportError::NoSource)?;
     let name = first.name.clone();
@@ -190,6 +192,8 @@ fn read(
         });
     }
     refuse_unused(format, options)?;
+    let aside = trace_parts::sentences(aside, format)?;
+    trace_parts::refuse_repeated(&mut shards, format)?;
     let in_memory = ImportOptions { overflow: None, ..options.clone() };
     let options = if format.can_overflow() { options } else { &in_memory };
     let meter = Meter::new(report, &shards, options);
@@ -214,6 +218,7 @@ fn read(
     let job_ids: Vec<JobId> = std::mem::take(&mut tally.job_ids).into_iter().map(|(_, id)| id).collect();
     let job_ids = if job_ids.iter().any(JobId::is_known) { job_ids } else { Vec::new() };
     let mut assumptions = assumptions(format, &mut builder, &tally, options);
+    assumptions.extend(aside);
     assumptions.extend(tally.keys.sentence(format.remedy_for_repeated_jobs()));
     let dropped = tally.dropped.0.into_iter().map(|(reason, n)| (reason.into_owned(), n)).collect();
     let summary = ImportSummary { format, files, rows_read: tally.rows_read, tasks: 0, dropped, assumptions };

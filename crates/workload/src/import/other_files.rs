@@ -138,10 +138,6 @@ fn list(line: &[u8]) -> Option<OtherFile> {
     if tabs.len() == 4 && tabs[1].starts_with(b"cluster_") {
         return other("a list of failures, as the simulator Alea has them", "pass the log of jobs");
     }
-    let commas: Vec<&[u8]> = line.split(|b| *b == b',').collect();
-    if commas.len() == 6 && commas[..3].iter().all(|f| is_number(f)) && commas[3].len() == 44 {
-        return other("machine events of Google's trace of 2011", "pass the folder task_events");
-    }
     // `1800000 U1,|,U4,|,U3,U3`: the flavours that arrive in an interval, with a bar after each tenant's batch.
     let flavours = line.split(|b| *b == b' ').collect::<Vec<_>>();
     if let [time, batches] = flavours[..]
@@ -262,7 +258,6 @@ mod tests {
         for (line, named) in [
             ("15\tadan\t61\t32\t1\t192\t5.9\t2", "machines"),
             ("1230768000\tcluster_12\t10753754\t0 1 2", "failures"),
-            ("0,5,0,HofLGzk1Or/8Ildj2+Lqv0UGGvY82NLoni8+J/Yy0RU=,0.5,0.2493", "machine events"),
             ("1800000 U1,|,U4,|,U3,U3", "virtual machines"),
             ("---", "YAML"),
             ("Main schedule statistics (microseconds):", "sdiag"),

@@ -65,9 +65,33 @@ fn attempts_are_found_in_unordered_events_and_users_in_the_table_of_collections(
     assert_eq!(rows(&found), KEPT);
     let summary = found.summary.to_string();
     assert!(summary.contains("11 rows repeat an event") && !summary.contains("no user"), "{summary}");
+    let detected = import(&[source("c", COLLECTIONS), source("i", csv())], &ImportOptions::default()).unwrap();
+    assert_eq!((detected.summary.format, rows(&detected)), (Format::Google2019, KEPT.map(str::to_string).to_vec()));
     let found = read(Format::Auto, &csv());
     assert_eq!(found.workload.users(), ["unknown"]);
     assert!(found.summary.to_string().contains("2 tasks have no user, because collection_events was not read"));
+}
+
+#[test]
+fn users_without_tasks_and_a_table_that_is_given_twice_are_errors() {
+    let refused = |sources: &[Source]| import(sources, &ImportOptions::default()).unwrap_err().to_string();
+    let found = refused(&[source("c", COLLECTIONS)]);
+    assert_eq!(
+        found,
+        "c: found collection_events, which has only the users, expected instance_events, which has the tasks; name the table \
+         instance_events too, before or after it"
+    );
+    for twice in [[source("i", csv()), source("j", csv())], [source("j", parquet()), source("i", parquet())]] {
+        let found = refused(&twice);
+        assert!(found.contains("found the same rows as in") && found.ends_with("name each file once"), "{found}");
+    }
+    // Parts of one table have the same header.
+    let (header, events) = csv().split_once('\n').map(|(h, e)| (h.to_string(), e.to_string())).unwrap();
+    let middle = events.lines().count() / 2;
+    let part = |lines: Vec<&str>| format!("{header}\n{}\n", lines.join("\n"));
+    let parts = [part(events.lines().skip(middle).collect()), part(events.lines().take(middle).collect())];
+    let found = import(&parts.map(|part| source("part", part)), &ImportOptions::default()).unwrap();
+    assert_eq!(found.workload.tasks(), KEPT.len() as u64);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod google2019;
 mod repeated_jobs;
 mod sacct;
 mod sdrf_csv;
+mod several_files;
 mod slurm_json;
 mod sources;
 mod swf;

@@ -1,5 +1,6 @@
 //! `evenhand processes`
 
+mod check_length;
 mod describe_programs;
 mod record;
 mod tables;
@@ -43,6 +44,12 @@ pub(crate) fn run(args: &ProcessesArgs, common: &Common, console: &Console) -> R
             console.is_json(),
         )?);
     }
+    check_length::check_length(
+        &with_parameters(&scenario, &parameters)?,
+        schedulers.len(),
+        args.runs,
+        args.out.is_some(),
+    )?;
     let mut all = Vec::new();
     for scheduler in schedulers {
         let rules = Parameters { scheduler: scheduler.name.to_string(), ..parameters.clone() };
@@ -129,7 +136,7 @@ fn run_under(
     is_drawn: bool,
 ) -> SchedulerRuns {
     let seed = if runs == 1 { scenario.parameters().seed } else { scenario.run_seed(0) };
-    let mut recording = if is_drawn { Recording::new().with_priorities() } else { Recording::new().merged() };
+    let mut recording = if is_drawn { Recording::new().with_priorities() } else { Recording::new().without_services() };
     let first = scenario.observe(seed, &mut recording);
     recording.close(first.end);
     let step = Span::from_nanos((first.end.nanos() / CURVE_POINTS).max(1));

@@ -337,6 +337,22 @@ impl<'a> SlurmReferenceModel<'a> {
         self.is_young(t, job) || low
     }
 
+    /// Whether a limit of 0 holds the job, so that it never starts.
+    pub(crate) fn is_held(&self, job: usize) -> bool {
+        let j = &self.world.jobs[job];
+        let p = &self.world.partitions[self.partition(job)];
+        let no_cpu = |most: Option<u64>| most == Some(0) && j.amounts[0] > 0;
+        let holds = |limit: &AccountLimit| {
+            limit.binds(j) && (limit.max_jobs == Some(0) || limit.max_submitted == Some(0) || no_cpu(limit.max))
+        };
+        p.max_jobs == Some(0)
+            || p.max_user_jobs == Some(0)
+            || no_cpu(p.max)
+            || no_cpu(p.max_user)
+            || holds(&self.world.accounts[account_of(j.user)])
+            || j.qos.is_some_and(|qos| holds(&self.world.qos[qos]))
+    }
+
     fn is_over_limit(&self, job: usize) -> bool {
         let j = &self.world.jobs[job];
         let p = &self.world.partitions[self.partition(job)];

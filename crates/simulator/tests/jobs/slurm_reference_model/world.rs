@@ -192,7 +192,8 @@ pub(crate) fn choice(partitions: &[Partition], job: &SlurmJob) -> Vec<usize> {
     let admits = |p: &usize| {
         let of = &partitions[*p];
         let amounts = within(of.max_user, job.amounts[0]) && within(of.max, job.amounts[0]);
-        within(of.max_time, job.asked.unwrap_or(job.run)) && amounts
+        let takes_jobs = of.max_jobs != Some(0) && of.max_user_jobs != Some(0);
+        within(of.max_time, job.asked.unwrap_or(job.run)) && amounts && takes_jobs
     };
     let admitted: Vec<usize> = named.iter().copied().filter(admits).collect();
     if admitted.is_empty() { vec![named[0]] } else { admitted }

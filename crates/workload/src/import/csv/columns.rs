@@ -84,8 +84,33 @@ impl Field {
     ];
 
     fn is_text(self) -> bool {
-        matches!(self, Field::User | Field::Account | Field::Queue | Field::GpuType | Field::Detail(_))
+        self.kind() == AttributeKind::Text
     }
+
+    fn kind(self) -> AttributeKind {
+        match self {
+            Field::Submit | Field::Start | Field::End | Field::Eligible => AttributeKind::Time,
+            Field::Duration | Field::Wait | Field::Requested => AttributeKind::Span,
+            Field::Count | Field::Nodes => AttributeKind::Count,
+            Field::PerNode => AttributeKind::Amount,
+            Field::User | Field::Account | Field::Queue | Field::GpuType | Field::Detail(_) => AttributeKind::Text,
+        }
+    }
+}
+
+/// How the values of an attribute of tasks are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttributeKind {
+    /// An instant.
+    Time,
+    /// A length of time.
+    Span,
+    /// A whole number, at least 1.
+    Count,
+    /// An amount of a resource.
+    Amount,
+    /// A text.
+    Text,
 }
 
 /// A column by its name, and what its numbers are multiplied by.
@@ -143,6 +168,12 @@ pub struct CsvColumnsError {
     expected: &'static str,
 }
 
+impl CsvColumnsError {
+    fn new(found: &str, expected: &'static str) -> CsvColumnsError {
+        CsvColumnsError { found: found.to_string(), expected }
+    }
+}
+
 impl CsvColumns {
     /// Returns the resources, in the order of the definition.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
@@ -169,6 +200,27 @@ impl CsvColumns {
         self.all().filter(|c| !c.optional)
     }
 
+    /// Defines the columns of a table in memory: each that has the name of an attribute, of which `submit` stands for a task's
+    /// submission and so on; any other name is a resource, in its unit, or with `_requested` what is requested of a resource. Each
+    /// column is given by what it means, its unit, and its name in the table.
+    ///
+    /// # Errors
+    /// Returns an error if an attribute is there twice, or if the submission, the length or every resource is missing.
+    pub fn by_meaning<'n>(
+        columns: impl IntoIterator<Item = (&'n str, &'n str, &'n str)>,
+    ) -> Result<CsvColumns, CsvColumnsError> {
+        let parts = columns.into_iter().map(|(meaning, unit, name)| {
+            let column = Column { names: vec![name.to_string()], by: Vec::new(), times: NANO, optional: false };
+            Ok((name, meaning, unit, column))
+        });
+        CsvColumns::of_parts(parts, "the table")
+    }
+
+    /// Returns the meanings that are no resources, each with how its values are read.
+    pub fn attributes() -> impl Iterator<Item = (&'static str, AttributeKind)> {
+        Field::ALL.iter().map(|(name, field)| (*name, field.kind()))
+    }
+
     pub(super) fn of(&self, field: Field) -> Option<&Column> {
         self.fields.iter().find(|(f, _)| *f == field).map(|(_, column)| column)
     }
@@ -178,26 +230,44 @@ impl FromStr for CsvColumns {
     type Err = CsvColumnsError;
 
     fn from_str(text: &str) -> Result<CsvColumns, CsvColumnsError> {
-        let error = |found: &str, expected| CsvColumnsError { found: found.to_string(), expected };
+        let parts = text.split(',').map(|part| {
+            let shape = "NAME=COLUMN or NAME=COLUMN*NUMBER, such as cpu=cores";
+            let (what, column) = part.split_once('=').ok_or_else(|| CsvColumnsError::new(part, shape))?;
+            let (what, column) = (what.trim(), column.trim());
+            if what.is_empty() {
+                return Err(CsvColumnsError::new(part, shape));
+            }
+            let column = Column::parse(column).ok_or_else(|| CsvColumnsError::new(part, shape))?;
+            let column = column.map_err(|expected| CsvColumnsError::new(part, expected))?;
+            let is_attribute = Field::ALL.iter().any(|(known, _)| *known == what);
+            let (what, unit) = if is_attribute { (what, "") } else { what.split_once(':').unwrap_or((what, "")) };
+            Ok((part, what, unit, column))
+        });
+        CsvColumns::of_parts(parts, text)
+    }
+}
+
+/// A column of a definition: its text, what it means, its unit, and where it is.
+type Part<'t> = (&'t str, &'t str, &'t str, Column);
+
+impl CsvColumns {
+    fn of_parts<'t>(
+        parts: impl Iterator<Item = Result<Part<'t>, CsvColumnsError>>,
+        text: &str,
+    ) -> Result<CsvColumns, CsvColumnsError> {
+        let error = CsvColumnsError::new;
         let mut columns = CsvColumns { fields: Vec::new(), resources: Vec::new(), requested: Vec::new() };
         // The resources can come after what is requested of them.
         let mut requested: Vec<(&str, &str, &str, Column)> = Vec::new();
-        for part in text.split(',') {
-            let shape = "NAME=COLUMN or NAME=COLUMN*NUMBER, such as cpu=cores";
-            let (what, column) = part.split_once('=').ok_or_else(|| error(part, shape))?;
-            let (what, column) = (what.trim(), column.trim());
-            if what.is_empty() {
-                return Err(error(part, shape));
-            }
-            let column = Column::parse(column).ok_or_else(|| error(part, shape))?.map_err(|e| error(part, e))?;
-            match Field::ALL.iter().find(|(known, _)| *known == what) {
+        for part in parts {
+            let (part, name, unit, column) = part?;
+            match Field::ALL.iter().find(|(known, _)| *known == name) {
                 Some((_, field)) if columns.of(*field).is_some() => return Err(error(part, "each name once")),
                 Some((_, field)) if field.is_text() && (column.times != NANO || !column.by.is_empty()) => {
                     return Err(error(part, "a column of names, which cannot be multiplied"));
                 }
                 Some((_, field)) => columns.fields.push((*field, column)),
                 None => {
-                    let (name, unit) = what.split_once(':').unwrap_or((what, ""));
                     if let Some(of) = name.strip_suffix(REQUESTED) {
                         if requested.iter().any(|(_, other, ..)| *other == of) {
                             return Err(error(part, "each name once"));

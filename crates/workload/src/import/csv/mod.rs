@@ -12,14 +12,16 @@ mod json_rows;
 mod parquet_rows;
 mod presets;
 mod rows;
+mod task_table;
 
 use amounts::number;
+pub use columns::{AttributeKind, CsvColumns, CsvColumnsError};
 use columns::{Column, Field};
-pub use columns::{CsvColumns, CsvColumnsError};
 use evenhand_model::{Chunk, Detail, Details, Requirements, Span, Task, Time, WorkloadBuilder};
 use presets::Notation;
 pub(super) use presets::Preset;
 pub(super) use rows::{Definition, Fields, RowReader, header_of, read_rows, same_width, split};
+pub use task_table::{TaskTable, TaskTableError};
 
 use super::error::{FieldError, up_to};
 use super::lines::utf8;
@@ -171,6 +173,7 @@ type Found<'f> = (usize, &'f [u8], u128);
 struct Row<'t, 'l> {
     table: &'t Table,
     fields: Fields<'l>,
+    notation: Notation,
 }
 
 impl Row<'_, '_> {
@@ -181,13 +184,15 @@ impl Row<'_, '_> {
 
     /// Returns a field; `None` if it is unknown, or a column by which it is multiplied is.
     fn at(&self, place: &Place) -> Option<Found<'_>> {
-        let text = |at: usize| self.fields[at].1.trim_ascii();
+        let are_values = self.notation == Notation::Values;
+        let text = |at: usize| if are_values { &*self.fields[at].1 } else { self.fields[at].1.trim_ascii() };
         let mut times = place.times;
         for by in &place.by {
             times = decimal(text(*by))?.nano.checked_mul(times)? / NANO;
         }
         let found = text(place.at);
-        (!is_unknown(found)).then_some((self.fields[place.at].0, found, times))
+        let is_known = if are_values { !found.is_empty() } else { !is_unknown(found) };
+        is_known.then_some((self.fields[place.at].0, found, times))
     }
 
     fn text(&self, field: Field, what: &'static str) -> Result<Option<&str>, Box<FieldError>> {
@@ -288,7 +293,7 @@ impl TableReader<'_> {
     }
 
     fn task(&mut self, table: &Table, fields: Fields<'_>, length: usize) -> Result<(), Box<FieldError>> {
-        let row = Row { table, fields };
+        let row = Row { table, fields, notation: self.notation };
         same_width(row.fields.len(), table.width, length)?;
         if row.is_negative(Field::Submit) {
             self.tally.drop("submitted before the trace begins");
@@ -373,7 +378,7 @@ impl TableReader<'_> {
         details[Detail::Requires] = requires.as_deref().or(details[Detail::Requires]);
         let state = details[Detail::Outcome];
         details[Detail::Outcome] = match self.notation {
-            Notation::Plain => state,
+            Notation::Plain | Notation::Values => state,
             Notation::Slurm => state.and_then(outcome::of_slurm),
             Notation::Batsim => state.and_then(outcome::of_batsim),
         };

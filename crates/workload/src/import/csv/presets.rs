@@ -21,6 +21,8 @@ pub(super) enum Notation {
     Slurm,
     /// As [`Notation::Plain`], with the states of Batsim: `COMPLETED_KILLED`.
     Batsim,
+    /// Values of a table in memory, which are typed there: nothing but an empty field is unknown, and texts are as they are.
+    Values,
 }
 
 const fn table(format: Format, columns: &'static str) -> Preset {

@@ -136,6 +136,11 @@ impl<'r> Row<'r, '_> {
 }
 
 impl EventReader {
+    /// Whether its table is `instance_events`, or was joined with it.
+    pub(super) fn has_instances(&self) -> bool {
+        self.places[Column::Index as usize].is_some()
+    }
+
     /// Notes the user and the priority of a collection.
     fn note(&mut self, collection: &Collection, row: &Row<'_, '_>) -> Result<(), Box<FieldError>> {
         if self.collections.get(collection).is_some_and(|(user, priority)| user.is_some() && priority.is_some()) {

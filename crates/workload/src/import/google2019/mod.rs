@@ -37,6 +37,7 @@ struct Job {
 }
 
 pub(super) fn read(shards: Vec<Shard>, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
+    let names: Vec<String> = shards.iter().map(|shard| shard.name.clone()).collect();
     let read = |shard| {
         let mut reader = EventReader::default();
         let definition = Definition { whose: "--from google-2019 reads", remedy: PUBLISHED };
@@ -44,8 +45,17 @@ pub(super) fn read(shards: Vec<Shard>, options: &ImportOptions, meter: &Meter<'_
         Ok(reader)
     };
     let parsed: Vec<Result<EventReader, ImportError>> = shards.into_par_iter().map(read).collect();
+    let parsed = parsed.into_iter().collect::<Result<Vec<EventReader>, ImportError>>()?;
+    if !parsed.iter().any(EventReader::has_instances) {
+        return Err(ImportError::Shape {
+            file: names.join(", "),
+            found: "collection_events, which has only the users".to_string(),
+            expected: "instance_events, which has the tasks".to_string(),
+            remedy: "name the table instance_events too, before or after it".to_string(),
+        });
+    }
     let mut trace = Trace::default();
-    parsed.into_iter().try_for_each(|shard| shard.map(|shard| trace.add(shard)))?;
+    parsed.into_iter().for_each(|shard| trace.add(shard));
     Ok(trace.finish())
 }
 

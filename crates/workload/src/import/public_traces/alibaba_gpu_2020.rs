@@ -1,5 +1,5 @@
-//! Reads Alibaba's GPU trace of 2020: `pai_task_table.csv`, and `pai_job_table.csv` for the users. Both are published
-//! without header lines.
+//! Reads Alibaba's GPU trace of 2020: `pai_task_table.csv`, and `pai_job_table.csv` for the users, in any order. Both are
+//! published without header lines.
 //!
 //! A task is `inst_num` instances of its demand: `plan_cpu` and `plan_gpu` in percent, `plan_mem` in GB. Its start is its
 //! launch, and the trace has no submission: tasks are taken as submitted when they start.
@@ -24,6 +24,44 @@ const SUBMIT: &str = "submitted at the start";
 /// The fields of the two tables.
 const JOB_FIELDS: usize = 6;
 const TASK_FIELDS: usize = 10;
+const JOB_TABLE: [&str; JOB_FIELDS] = ["job_name", "inst_id", "user", "status", "start_time", "end_time"];
+const TASK_TABLE: [&str; TASK_FIELDS] = [
+    "job_name",
+    "task_name",
+    "inst_num",
+    "status",
+    "start_time",
+    "end_time",
+    "plan_cpu",
+    "plan_mem",
+    "plan_gpu",
+    "gpu_type",
+];
+
+/// Whether a field is a status of a job, a task or an instance.
+pub(in crate::import) fn is_status(field: &[u8]) -> bool {
+    [&b"Terminated"[..], b"Failed", b"Running", b"Waiting", b"Interrupted", b"Ready"].contains(&field)
+}
+
+/// Returns whether a line is of one of the two tables: a row, or its header where somebody put it in front.
+pub(in crate::import) fn is_row(line: &[u8]) -> bool {
+    let Ok(fields) = split(line, b',') else { return false };
+    let is_header =
+        |names: &[&str]| fields.iter().map(|(_, field)| field.trim_ascii()).eq(names.iter().map(|n| n.as_bytes()));
+    if is_header(&JOB_TABLE) || is_header(&TASK_TABLE) {
+        return true;
+    }
+    let numbers: &[usize] = match fields.len() {
+        JOB_FIELDS => &[4, 5],
+        TASK_FIELDS => &[2, 4, 5, 6, 7, 8],
+        _ => return false,
+    };
+    let is_number_or_empty = |at: &usize| {
+        let text = fields[*at].1.trim_ascii();
+        text.is_empty() || decimal(text).is_some()
+    };
+    is_status(fields[3].1.trim_ascii()) && numbers.iter().all(is_number_or_empty)
+}
 
 pub(in crate::import) fn read(
     shards: Vec<Shard>,
@@ -36,6 +74,7 @@ pub(in crate::import) fn read(
     let mut users: HashMap<Vec<u8>, String> = HashMap::new();
     // The users are in the table that may be read second.
     let mut tasks: Vec<PaiTask> = Vec::new();
+    let names: Vec<String> = shards.iter().map(|shard| shard.name.clone()).collect();
     for shard in shards {
         for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
             let fields = split(line, b',')?;
@@ -58,6 +97,14 @@ pub(in crate::import) fn read(
                 }
             }
         })?;
+    }
+    if tally.rows_read == 0 && !users.is_empty() {
+        return Err(ImportError::Shape {
+            file: names.join(", "),
+            found: "pai_job_table, which has only the users".to_string(),
+            expected: "pai_task_table, which has the demands and the run times".to_string(),
+            remedy: "name pai_task_table.csv too, before or after it".to_string(),
+        });
     }
     for task in tasks {
         let user = users.get(&task.job);
