@@ -6,7 +6,7 @@ use evenhand_forecast::{HORIZON_S, Replay, Running, Size, Waiting};
 use evenhand_model::{Span, Time};
 
 use crate::nodes::Node;
-use crate::pool::{Counted, PoolResource, free};
+use crate::pool::{Counted, Held, PoolResource, free};
 use crate::queue::{Job, Queue};
 use crate::turn::{tasks_at_once, waits};
 
@@ -58,6 +58,7 @@ pub struct WaitingJob<'a> {
     pub capacity: Size,
     /// What of it is free.
     pub free: Size,
+    held: Held,
     /// Records that wait for the same partitions and come first, in their order.
     before: Vec<usize>,
 }
@@ -85,7 +86,8 @@ impl<'a> WaitingJob<'a> {
         };
         let mut before: Vec<usize> = (0..queue.jobs.len()).filter(stands_before).collect();
         before.sort_by_key(|&at| key(&queue.jobs[at]));
-        WaitingJob { queue, job, now, counted, capacity, free, before }
+        let held = Held::new(counted, nodes);
+        WaitingJob { queue, job, now, counted, capacity, free, held, before }
     }
 
     /// Returns what it needs of what is counted.
@@ -167,7 +169,7 @@ impl<'a> WaitingJob<'a> {
         for job in self.queue.jobs.iter().filter(|job| job.state.holds_resources() && shares_partition(own, job)) {
             let ran = job.start.map_or(0, |start| self.now.since(start).whole_secs());
             let left = (limit_s(job) - ran).max(1);
-            replay.running.push(Running { size: self.counted.need(job), end: left, limit: left });
+            replay.running.push(Running { size: self.held.by(job), end: left, limit: left });
         }
         for &at in &self.before {
             let job = &self.queue.jobs[at];
@@ -313,12 +315,12 @@ mod tests {
     const GPUS: &str = "NodeName=g1 CPUAlloc=1 CPUTot=8 RealMemory=8000 AllocMem=1000 Gres=gpu:2 Partitions=main State=MIXED \
         CfgTRES=cpu=8,mem=8000M,gres/gpu=2 AllocTRES=cpu=1,mem=1000M,gres/gpu=1\n\
         NodeName=o1 CPUTot=8 RealMemory=8000 Partitions=other State=IDLE\n";
-    const GPU_QUEUE: &str = "JOBID|USER|STATE|REASON|PARTITION|PRIORITY|SUBMIT_TIME|START_TIME|TIME_LIMIT|CPUS|TRES_ALLOC\n\
-        1|ann|RUNNING|None|main|9|900|1000|3:20|1|cpu=1,mem=1000M,gres/gpu=1\n\
-        2|bob|PENDING|Resources|main|8|1000|N/A|5:00|2|cpu=2,mem=2000M,gres/gpu=2\n\
-        3|cid|PENDING|Priority|main|7|1050|N/A|5:00|6|cpu=6,mem=100M\n\
-        4|dan|PENDING|Priority|main|6|1060|N/A|10:00|1|cpu=1,mem=7900M\n\
-        5|eve|PENDING|Priority|other|6|1060|N/A|10:00|1|cpu=1,mem=7900M\n";
+    const GPU_QUEUE: &str = "JOBID|USER|STATE|REASON|PARTITION|PRIORITY|SUBMIT_TIME|START_TIME|TIME_LIMIT|CPUS|TRES_ALLOC|NODELIST\n\
+        1|ann|RUNNING|None|main|9|900|1000|3:20|1|cpu=1,mem=1000M,gres/gpu=1|g1\n\
+        2|bob|PENDING|Resources|main|8|1000|N/A|5:00|2|cpu=2,mem=2000M,gres/gpu=2|\n\
+        3|cid|PENDING|Priority|main|7|1050|N/A|5:00|6|cpu=6,mem=100M|\n\
+        4|dan|PENDING|Priority|main|6|1060|N/A|10:00|1|cpu=1,mem=7900M|\n\
+        5|eve|PENDING|Priority|other|6|1060|N/A|10:00|1|cpu=1,mem=7900M|\n";
 
     #[test]
     fn a_job_waits_for_gpus_and_memory_beside_cpus() {
@@ -344,6 +346,12 @@ mod tests {
         // A partition without GPUs does not count them.
         let waiting = WaitingJob::new(&queue, &nodes, all, 4, Time::from_secs(1100));
         assert_eq!((waiting.counted, waiting.capacity), (Counted { gpus: false, ..all }, Size::new([8, 8000, 0])));
+        // Both GPUs of a second node are free, also if the first is drained while job 1 runs on it.
+        let more = GPUS.replace("MIXED", "MIXED+DRAIN").to_string()
+            + "NodeName=g2 CPUTot=8 RealMemory=8000 Gres=gpu:2 Partitions=main State=IDLE CfgTRES=cpu=8,mem=8000M,gres/gpu=2\n";
+        let more = Nodes::parse(&more).unwrap().nodes;
+        let now = WaitingJob::new(&queue, &more, all, 1, Time::from_secs(1100));
+        assert_eq!((now.short().count(), now.what_if()), (0, vec![as_submitted(0)]));
         // More than the nodes have never starts.
         let drained = Nodes::parse(&GPUS.replace("MIXED", "MIXED+DRAIN")).unwrap().nodes;
         let none = WaitingJob::new(&queue, &drained, all, 1, Time::from_secs(1100)).what_if();

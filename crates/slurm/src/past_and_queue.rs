@@ -10,7 +10,7 @@ use crate::explain_wait::NO_LIMIT_S;
 use crate::finished_job::FinishedJob;
 use crate::nodes::Node;
 use crate::parse_values::Limit;
-use crate::pool::{Counted, Pools};
+use crate::pool::{Counted, Held, Pools};
 use crate::queue::Queue;
 use crate::turn::{tasks_at_once, waits};
 
@@ -70,7 +70,7 @@ impl PastAndQueue {
         let of_queue = queue.jobs.iter().flat_map(|job| &job.partitions);
         let used: BTreeSet<&str> =
             of_queue.map(String::as_str).chain(ended.iter().filter_map(|job| job.partition.as_deref())).collect();
-        let pools = Pools::new(nodes, counted, &used);
+        let (pools, held) = (Pools::new(nodes, counted, &used), Held::new(counted, nodes));
         let mut names = [Names::default(), Names::default(), Names::default()];
         let mut all: Vec<(PastJob, Option<usize>)> = Vec::new();
         for job in ended {
@@ -81,14 +81,14 @@ impl PastAndQueue {
         for (record, job) in queue.jobs.iter().enumerate() {
             let submit = job.submit.unwrap_or(now).whole_secs();
             let of = [Some(job.user.as_str()), job.account.as_deref(), job.partitions.first().map(String::as_str)];
-            let size = counted.need(job);
             if job.state.holds_resources() {
                 let before = now.whole_secs() - 1;
                 let start = job.start.unwrap_or(now).whole_secs().min(before).max(submit.min(before));
-                let job = past_job(&mut names, &pools, of, [submit.min(start), start, LATER_S], size, &job.limit);
+                let times = [submit.min(start), start, LATER_S];
+                let job = past_job(&mut names, &pools, of, times, held.by(job), &job.limit);
                 all.push((job, Some(record)));
             } else if waits(job, now) {
-                let times = [submit, LATER_S, LATER_S + 1];
+                let (times, size) = ([submit, LATER_S, LATER_S + 1], counted.need(job));
                 let pool = pools.of_job(job.partitions.iter().map(String::as_str), size);
                 let job_of_queue = PastJob { pool, ..past_job(&mut names, &pools, of, times, size, &job.limit) };
                 for _ in 0..tasks_at_once(queue, job).min(MOST_TASKS) {

@@ -2,9 +2,10 @@
 //!
 //! A pool is the partitions that share nodes, as one machine: that a job has to fit on certain nodes is not counted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use evenhand_forecast::Size;
+use evenhand_model::expand_hostlist;
 use evenhand_workload::slurm_notation::Gres;
 
 use crate::configuration::Configuration;
@@ -140,6 +141,35 @@ fn gpus_of(job: &Job) -> u64 {
         .max(gpus(&job.per_task).saturating_mul(processes))
 }
 
+/// What running jobs hold of the nodes on which jobs may start: of a node that is down or drained, what ends there is free for nobody.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    counted: Counted,
+    away: HashSet<String>,
+}
+
+impl Held {
+    pub(crate) fn new(counted: Counted, nodes: &[Node]) -> Held {
+        let away = nodes.iter().filter(|node| node.is_unavailable()).map(|node| node.name.clone());
+        Held { counted, away: away.collect() }
+    }
+
+    /// Returns what a running job holds; of one on several nodes each has an equal part, rounded up.
+    pub(crate) fn by(&self, job: &Job) -> Size {
+        let all = self.counted.need(job);
+        if self.away.is_empty() {
+            return all;
+        }
+        let nodes = job.node_list.as_deref().and_then(expand_hostlist).unwrap_or_default();
+        let here = nodes.iter().filter(|name| !self.away.contains(*name)).count();
+        if here == nodes.len() {
+            return all;
+        }
+        let part = |amount: i64| (i128::from(amount) * here as i128 + nodes.len() as i128 - 1) / nodes.len() as i128;
+        Size::new(all.amounts().map(|amount| part(amount) as i64))
+    }
+}
+
 /// Returns what is free on nodes on which jobs may start. `running` are the jobs that run in their partitions.
 pub(crate) fn free<'a>(counted: Counted, nodes: &[&Node], running: impl Iterator<Item = &'a Job>) -> Size {
     let (mut cpus, mut bytes, mut gpus) = (0u64, 0u64, 0u64);
@@ -179,13 +209,11 @@ impl Pools {
         };
         // Each partition's pool so far; a number that is not its own pool any more has been joined to a smaller one.
         let mut pools: BTreeMap<String, usize> = BTreeMap::new();
-        let mut next = 0;
-        for node in &nodes {
+        for (new, node) in nodes.iter().enumerate() {
             let names = connecting(node);
             let known: BTreeSet<usize> = names.iter().filter_map(|name| pools.get(name).copied()).collect();
             let Some(&first) = known.first() else {
-                pools.extend(names.into_iter().map(|name| (name, next)));
-                next += 1;
+                pools.extend(names.into_iter().map(|name| (name, new)));
                 continue;
             };
             pools.extend(names.into_iter().map(|name| (name, first)));
@@ -359,5 +387,20 @@ mod tests {
         let (untracked, queue) =
             (Nodes::parse("NodeName=g CPUTot=4 Gres=gpu:4\n").unwrap().nodes, Queue::parse(text).unwrap());
         assert_eq!(free(all, &[&untracked[0]], queue.running()).amounts()[2], 1);
+    }
+
+    #[test]
+    fn what_a_job_holds_of_a_drained_node_is_not_counted_as_what_others_wait_for() {
+        let text = "JOBID|USER|STATE|CPUS|TRES_ALLOC|NODELIST\n1|ann|RUNNING|8|cpu=8,mem=1001M,gres/gpu=4|c[1-2]\n\
+            2|ann|RUNNING|2|cpu=2|c2\n3|ann|RUNNING|2|cpu=2|c1\n4|ann|RUNNING|2|cpu=2|\n";
+        let queue = Queue::parse(text).unwrap();
+        let all = Counted { memory: true, gpus: true };
+        let held = |nodes: &[Node]| {
+            let held = Held::new(all, nodes);
+            queue.jobs.iter().map(|job| held.by(job).amounts()).collect::<Vec<_>>()
+        };
+        // c2 is drained.
+        assert_eq!(held(&nodes()), [[4, 501, 2], [0, 0, 0], [2, 0, 0], [2, 0, 0]]);
+        assert_eq!(held(&nodes()[..1]), [[8, 1001, 4], [2, 0, 0], [2, 0, 0], [2, 0, 0]]);
     }
 }

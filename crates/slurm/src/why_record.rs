@@ -40,7 +40,7 @@ pub struct WhyRecord {
     /// Where Slurm itself plans to start it.
     pub slurm_start_s: Option<f64>,
     /// What the planned starts count, and what not, as a sentence.
-    pub planned_by: String,
+    pub what_if_note: String,
     /// What could not be seen, in sentences.
     pub not_seen: Vec<String>,
 }
@@ -193,7 +193,7 @@ impl WhyRecord {
             },
             what_if: what_if.iter().map(|start| what_if_record(start, planned.need(), now)).collect(),
             slurm_start_s: job.start.map(Time::secs_f64),
-            planned_by: planned_by(planned.counted),
+            what_if_note: what_if_note(planned.counted),
             not_seen,
         }
     }
@@ -211,7 +211,7 @@ fn amounts(waiting: &WaitingJob<'_>) -> Vec<AmountRecord> {
 }
 
 /// What the planned starts count, and what not.
-fn planned_by(counted: Counted) -> String {
+fn what_if_note(counted: Counted) -> String {
     format!(
         "Planned by {}, with all jobs running to their limits and none submitted; {} and the shapes of nodes are not planned.",
         counted.words(),

@@ -147,7 +147,7 @@ fn text(record: &WhyRecord, job: &Job, now: Time) -> String {
             let [start, left] = row;
             table.row(vec![w.change.clone(), start, left]);
         }
-        blocks.push(format!("{}:\n\n{}", record.planned_by.trim_end_matches('.'), table.render()));
+        blocks.push(format!("{}:\n\n{}", record.what_if_note.trim_end_matches('.'), table.render()));
     }
     blocks.extend(record.not_seen.iter().cloned());
     blocks.join("\n\n")
