@@ -40,7 +40,7 @@ pub(crate) fn waits_for(waiting: &WaitingJob<'_>) -> String {
     let short = |resource: PoolResource| {
         let (needed, free_now) = (resource.of(need), resource.of(waiting.free));
         if resource == PoolResource::Memory && number(resource, needed) == number(resource, free_now) {
-            // So close that only MiB tell them apart.
+            // So close that they differ in MiB only.
             let has = resource.of(waiting.capacity);
             return format!("{needed} MiB of memory: {free_now} MiB of {has} MiB are free");
         }

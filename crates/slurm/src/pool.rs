@@ -382,7 +382,7 @@ mod tests {
         let (nodes, all) = (nodes(), Counted { memory: true, gpus: true });
         let none = || std::iter::empty();
         assert_eq!(free(all, &[&nodes[0], &nodes[2]], none()), Size::new([11, 4500, 1]));
-        // Of GPUs that Slurm does not track the jobs that run tell.
+        // What of GPUs that Slurm does not track is free follows from the jobs that run.
         let text = "JOBID|USER|STATE|NODES|CPUS|TRES_PER_NODE\n1|ann|RUNNING|1|1|gres:gpu:3\n";
         let (untracked, queue) =
             (Nodes::parse("NodeName=g CPUTot=4 Gres=gpu:4\n").unwrap().nodes, Queue::parse(text).unwrap());
