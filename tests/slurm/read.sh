@@ -242,6 +242,23 @@ holds "the pages have the week of each account" until_true 60 has /api/v1/week '
 holds "with what its users received" has /week 'Received this week'
 holds "and a user's standing" has "/api/v1/users/$ann" '"fair_share": [0-9]'
 holds "a job behind a running one has a forecast" until_true 90 has "/api/v1/jobs/$behind/when" '"interval_80_s"'
+
+# A job that waits for a GPU while CPUs abound: by CPUs alone it would start now.
+holder=$(submit "$ann" -A physics -n1 -c1 --mem=100M --gpus=2 -t 10 --wrap "sleep 300")
+runs() { squeue -h -j "$1" -o %T | grep -qx RUNNING; }
+holds "a job holds both GPUs" until_true 30 runs "$holder"
+gpu=$(submit "$bob" -A art -n1 -c1 --mem=100M --gpus=1 -t 5 --wrap true)
+short_of_gpus() { "$evenhand" --format json slurm why "$gpu" | grep -- '"on": "1 GPU: 0 of 2 are free"' >/dev/null; }
+holds "why states that GPUs are short" until_true 60 short_of_gpus
+holds "in words" "$evenhand" slurm why "$gpu"
+says "of each resource" "0 of 2 GPUs are free: too few GPUs"
+says "with what is counted" "Planned by CPUs, memory and GPUs"
+holds "when forecasts no start now" "$evenhand" --format json slurm when "$gpu"
+says "by GPUs too" "The forecast counts the CPUs, memory and GPUs of the whole site"
+waits() { "$evenhand" --format json slurm when "$gpu" | python3 -c 'import json, sys; assert json.load(sys.stdin)["forecasts"][0]["median_s"] > 0'; }
+holds "but a later one" waits
+holds "nor do the pages" until_true 60 has "/jobs/$gpu" '0 of 2 GPUs are free: too few GPUs'
+scancel "$holder" "$gpu"
 kill "$pages"
 wait "$pages" 2>/dev/null
 

@@ -40,7 +40,7 @@
 //! ```
 //!
 //! * `state` follows the log: at a submission it knows which jobs run and for how long, which wait, and how long ended jobs ran.
-//! * `observe` replays that queue ([`Replay`]: first come first served with EASY backfilling) with run times drawn from
+//! * `observe` replays that queue ([`Replay`]: first come first served with EASY backfilling, on a pool of one or several resources) with run times drawn from
 //!   what similar jobs used of their limits (`run_times`) and with the arrivals of past weeks, and describes the queue.
 //! * `predict` mixes the replays, the waits of similar jobs, and the waits of jobs about which the same was known (`forest`), by how
 //!   well each did lately. The level of the intervals follows what they missed (adaptive conformal inference).
@@ -60,6 +60,7 @@ mod pending_blocks;
 mod predict;
 mod replay;
 mod run_times;
+mod size;
 mod start_record;
 mod state;
 mod why;
@@ -69,6 +70,7 @@ pub use forecaster::Forecaster;
 pub use log::{Job, Log, LogError, NONE};
 pub use predict::{COVERAGE, Forecast, ORIGINS, Origin, QUANTILES};
 pub use replay::{HORIZON_S, Replay, Running, Waiting};
+pub use size::{RESOURCES, Size};
 pub use start_record::StartRecord;
 pub use why::{
     Change, Explanation, HALF_LIFE_S, Holder, Obstacle, Standing, WhatIf, explain, overtaken_by, peak_use, standing,

@@ -3,7 +3,7 @@
 use evenhand_model::{Span, Time, Workload};
 use thiserror::Error;
 
-const NANOS: u64 = 1_000_000_000;
+use crate::size::Size;
 
 /// The number that stands for no account or no queue.
 pub const NONE: u32 = u32::MAX;
@@ -17,8 +17,9 @@ pub struct Job {
     pub start: i64,
     /// When it ended.
     pub end: i64,
-    /// How much of the log's first resource it holds, in the smallest unit of the log.
-    pub size: i64,
+    /// How much it holds of what the site's pool counts, such as CPUs, memory and GPUs; of a workload the first resource alone, in the
+    /// smallest unit of the log.
+    pub size: Size,
     /// The wall time that it requested; [`Log::longest`] if it requested none.
     pub limit: i64,
     /// Its user, as numbered in the workload.
@@ -27,6 +28,8 @@ pub struct Job {
     pub account: u32,
     /// Its queue, or [`NONE`].
     pub queue: u32,
+    /// The pool in which it runs, from 0: jobs of other pools do not make it wait. One that the log does not have stands for the last.
+    pub pool: u32,
 }
 
 impl Job {
@@ -41,10 +44,6 @@ impl Job {
     }
 }
 
-fn seconds(time: Time) -> i64 {
-    (time.nanos() / NANOS) as i64
-}
-
 /// The jobs of a log that started, by submission.
 #[derive(Clone, Debug)]
 pub struct Log {
@@ -56,8 +55,8 @@ pub struct Log {
     longest: i64,
     /// The sizes of one unit.
     steps: i64,
-    /// What the site has, if it is known.
-    capacity: Option<i64>,
+    /// What each pool has; empty if that is not known, and then there is one pool.
+    capacities: Vec<Size>,
     /// The jobs that requested no wall time.
     unlimited: Vec<bool>,
     /// When jobs became eligible; empty if each did at its submission.
@@ -78,8 +77,8 @@ impl Log {
     /// # Errors
     /// Returns an error if no job has one.
     pub fn of(workload: &Workload) -> Result<Log, LogError> {
-        let released: Vec<i64> = workload.release_times().into_iter().map(seconds).collect();
-        let log = Log::submitted_at(workload, |row| seconds(workload.columns().submit[row]))?;
+        let released: Vec<i64> = workload.release_times().into_iter().map(Time::whole_secs).collect();
+        let log = Log::submitted_at(workload, |row| workload.columns().submit[row].whole_secs())?;
         let eligible = |job: usize| released[log.row(job)].min(log.jobs[job].start);
         let eligible: Vec<i64> = (0..log.jobs.len()).map(eligible).collect();
         let is_later = eligible.iter().zip(&log.jobs).any(|(eligible, job)| *eligible > job.submit);
@@ -93,14 +92,13 @@ impl Log {
     /// Returns an error if no job has a start.
     pub fn released(workload: &Workload) -> Result<Log, LogError> {
         let released = workload.release_times();
-        Log::submitted_at(workload, |row| seconds(released[row]))
+        Log::submitted_at(workload, |row| released[row].whole_secs())
     }
 
     fn submitted_at(workload: &Workload, submit: impl Fn(usize) -> i64) -> Result<Log, LogError> {
         let columns = workload.columns();
         let id = |column: &Option<Vec<u32>>, row: usize| column.as_ref().map_or(NONE, |c| c[row]);
-        let span = |span: Span| (span.nanos() / NANOS) as i64;
-        let longest = columns.duration.iter().map(|d| span(*d)).max().unwrap_or(0).max(1);
+        let longest = columns.duration.iter().map(|d| d.whole_secs()).max().unwrap_or(0).max(1);
         let mut started: Vec<usize> = (0..workload.len()).filter(|&row| workload.start(row).is_some()).collect();
         started.sort_by_key(|&row| submit(row));
         let mut rows = Vec::new();
@@ -109,18 +107,19 @@ impl Log {
         for row in started {
             let Some(start) = workload.start(row) else { continue };
             let submit = submit(row);
-            let start = seconds(start).max(submit);
+            let start = start.whole_secs().max(submit);
             let amounts = workload.amounts(row);
             let size = amounts.iter().map(|a| a.0 as i64).next().unwrap_or(0).max(1);
             let job = Job {
                 submit,
                 start,
-                end: start + span(columns.duration[row]),
-                size,
-                limit: workload.requested(row).map_or(longest, span).max(1),
+                end: start + columns.duration[row].whole_secs(),
+                size: Size::from(size),
+                limit: workload.requested(row).map_or(longest, Span::whole_secs).max(1),
                 user: columns.user[row].0,
                 account: id(&columns.account, row),
                 queue: id(&columns.queue, row),
+                pool: 0,
             };
             for _ in 0..workload.count(row) {
                 rows.push(row as u32);
@@ -135,12 +134,13 @@ impl Log {
         Ok(Log { unlimited, ..Log::new(jobs, rows, workload.users().len(), longest, steps) })
     }
 
-    /// Takes jobs that are sorted by submission, of users numbered below `users`, at a site that has so much of the resource.
-    /// A job without a limit has the limit 0. What has not happened yet happens after everything else.
+    /// Takes jobs that are sorted by submission, of users numbered below `users`, at a site whose pools have so much; a site of one pool, of
+    /// which that is not known, if there are none. A job without a limit has the limit 0. What has not happened yet happens after
+    /// everything else.
     ///
     /// # Errors
     /// Returns an error if there is no job.
-    pub fn from_jobs(mut jobs: Vec<Job>, users: usize, capacity: Option<i64>) -> Result<Log, LogError> {
+    pub fn from_jobs(mut jobs: Vec<Job>, users: usize, capacities: Vec<Size>) -> Result<Log, LogError> {
         if jobs.is_empty() {
             return Err(LogError::NoStarts);
         }
@@ -148,7 +148,7 @@ impl Log {
         let unlimited = jobs.iter().map(|job| job.limit <= 0).collect();
         jobs.iter_mut().filter(|job| job.limit <= 0).for_each(|job| job.limit = longest);
         let rows = (0..jobs.len() as u32).collect();
-        Ok(Log { capacity, unlimited, ..Log::new(jobs, rows, users, longest, 1) })
+        Ok(Log { capacities, unlimited, ..Log::new(jobs, rows, users, longest, 1) })
     }
 
     fn new(jobs: Vec<Job>, rows: Vec<u32>, users: usize, longest: i64, steps: i64) -> Log {
@@ -165,7 +165,7 @@ impl Log {
             users,
             longest,
             steps,
-            capacity: None,
+            capacities: Vec::new(),
             unlimited: Vec::new(),
             eligible: Vec::new(),
             jobs,
@@ -215,9 +215,26 @@ impl Log {
         self.users as u32
     }
 
-    /// Returns what the site has of the resource, if it is known.
-    pub fn capacity(&self) -> Option<i64> {
-        self.capacity
+    /// Returns how many pools the site has.
+    pub fn pools(&self) -> usize {
+        self.capacities.len().max(1)
+    }
+
+    /// Returns the pool of a job, which need not be of the log.
+    pub(crate) fn pool(&self, job: &Job) -> usize {
+        (job.pool as usize).min(self.pools() - 1)
+    }
+
+    /// Returns what a pool has, if it is known.
+    pub fn capacity(&self, pool: usize) -> Option<Size> {
+        self.capacities.get(pool).copied().filter(|capacity| capacity.first() > 0)
+    }
+
+    /// Returns a number that jobs of about one size have: the same resource is the one of which they need the largest part of the pool, and they
+    /// need as much of it but for a factor of 2. By the first resource if the capacity is not known.
+    pub(crate) fn size_class(&self, job: &Job) -> u32 {
+        let (resource, amount) = job.size.dominant(self.capacity(self.pool(job)).unwrap_or_default());
+        i64::BITS * resource as u32 + amount.max(1).ilog2()
     }
 
     /// Returns the wall time that a job requested; `None` if it requested none.

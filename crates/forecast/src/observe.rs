@@ -7,6 +7,7 @@ use evenhand_model::random::Stream;
 use crate::forest::Features;
 use crate::log::{Job, Log, NONE};
 use crate::replay::{Replay, Running, Waiting};
+use crate::size::{RESOURCES, Size};
 use crate::state::State;
 
 /// How often the queue is replayed for each job.
@@ -73,13 +74,18 @@ fn ln(amount: i64) -> f32 {
     libm::log(amount.max(1) as f64) as f32
 }
 
+/// The jobs of a list that run in a pool.
+fn of_pool<'a>(log: &'a Log, list: &[u32], pool: usize) -> impl Iterator<Item = &'a Job> {
+    list.iter().map(|&index| &log.jobs()[index as usize]).filter(move |job| log.pool(job) == pool)
+}
+
 impl Past {
-    fn started(&mut self, job: &Job) {
+    fn started(&mut self, log: &Log, job: &Job) {
         for waits in [&mut self.users[job.user as usize], &mut self.anyone] {
             *waits = [Some(job.wait()), waits[0]];
         }
         let y = log_wait(job.wait());
-        for key in Past::keys(job) {
+        for key in Past::keys(log, job) {
             self.queues.entry(key).and_modify(|mean| *mean += (y - *mean) / 8.0).or_insert(y);
         }
     }
@@ -89,8 +95,8 @@ impl Past {
         if own[0].is_some() { own } else { self.anyone }
     }
 
-    fn keys(job: &Job) -> [(u32, u32, u32); 4] {
-        let (size, limit) = (magnitude(job.size), magnitude(job.limit));
+    fn keys(log: &Log, job: &Job) -> [(u32, u32, u32); 4] {
+        let (size, limit) = (log.size_class(job), magnitude(job.limit));
         [(job.queue, ANY, ANY), (job.queue, size, ANY), (job.queue, size, limit), (ANY, size, limit)]
     }
 
@@ -112,8 +118,8 @@ impl<'a> Observer<'a> {
 
     /// Goes to the instant `now`, after the submission of the jobs before `submitted`.
     pub(crate) fn go_to(&mut self, submitted: usize, now: i64) {
-        let past = &mut self.past;
-        self.state.advance_to(submitted, now, |job| past.started(job));
+        let (log, past) = (self.log, &mut self.past);
+        self.state.advance_to(submitted, now, |job| past.started(log, job));
     }
 
     /// Observes job `target` at its submission.
@@ -151,35 +157,37 @@ impl<'a> Observer<'a> {
     }
 
     fn plan(&mut self, job: &Job) -> i64 {
-        self.planned_queue(job.submit);
+        let pool = self.log.pool(job);
+        self.planned_queue(pool, job.submit);
         let replay = &mut self.replay;
         replay.queue.push(Waiting { submit: 0, size: job.size, run: job.limit, limit: job.limit });
-        replay.start_of(replay.queue.len() - 1, self.state.capacity_at(job.submit))
+        replay.start_of(replay.queue.len() - 1, self.state.capacity_at(pool, job.submit))
     }
 
-    /// Fills the replay with the queue as it stands, where all jobs run to their limits and none arrives.
-    fn planned_queue(&mut self, now: i64) {
-        let (jobs, replay) = (self.log.jobs(), &mut self.replay);
+    /// Fills the replay with the queue of a pool as it stands, where all jobs run to their limits and none arrives.
+    fn planned_queue(&mut self, pool: usize, now: i64) {
+        let (log, replay) = (self.log, &mut self.replay);
         replay.clear();
-        for &index in &self.state.running {
-            let running = &jobs[index as usize];
+        for running in of_pool(log, &self.state.running, pool) {
             // A job past its limit is about to be ended.
             let limit = (running.start + running.limit - now).max(1);
             replay.running.push(Running { size: running.size, end: limit, limit });
         }
         let waiting = |job: &Job| Waiting { submit: 0, size: job.size, run: job.limit, limit: job.limit };
-        replay.queue.extend(self.state.waiting.iter().map(|&w| waiting(&jobs[w as usize])));
+        replay.queue.extend(of_pool(log, &self.state.waiting, pool).map(waiting));
     }
 
     /// Replays the queue with drawn run times and arrivals, for `job`, which is submitted now, or waits at a `place`.
     fn replays(&mut self, job: &Job, place: Option<usize>, random: &mut Stream) -> [i64; DRAWS] {
-        let capacity = self.state.capacity_at(job.submit);
-        let (jobs, now, replay, state) = (self.log.jobs(), job.submit, &mut self.replay, &self.state);
-        let law = |&index: &u32| (jobs[index as usize], state.run_times.law(&jobs[index as usize]));
-        let running: Vec<_> = state.running.iter().map(law).collect();
-        let waiting: Vec<_> = state.waiting.iter().map(law).collect();
+        let pool = self.log.pool(job);
+        let capacity = self.state.capacity_at(pool, job.submit);
+        let (log, now, replay, state) = (self.log, job.submit, &mut self.replay, &self.state);
+        let law = |job: &'a Job| (job, state.run_times.law(job));
+        let running: Vec<_> = of_pool(log, &state.running, pool).map(law).collect();
+        let waiting: Vec<_> = of_pool(log, &state.waiting, pool).map(law).collect();
+        let place = place.map(|place| of_pool(log, &state.waiting[..place], pool).count());
         let own = state.run_times.law(job);
-        let first = jobs.first().map_or(now, |j| j.submit);
+        let first = log.jobs().first().map_or(now, |j| j.submit);
         let weeks = (((now - first) / WEEK_S) as u64).min(WEEKS);
         let mut waits = [0; DRAWS];
         for wait in &mut waits {
@@ -201,8 +209,9 @@ impl<'a> Observer<'a> {
             }
             if weeks > 0 {
                 let back = (random.below(weeks) as i64 + 1) * WEEK_S;
-                let from = self.log.first_from(now - back + 1);
-                for past in jobs[from..].iter().take(ARRIVALS).take_while(|past| past.submit < now) {
+                let from = log.first_from(now - back + 1);
+                let arrivals = log.jobs()[from..].iter().take_while(|past| past.submit < now);
+                for past in arrivals.filter(|past| log.pool(past) == pool).take(ARRIVALS) {
                     // What had not ended by now is known by its limit only.
                     let run = if past.seen_ended() <= now { past.end - past.start } else { past.limit };
                     let submit = past.submit + back - now;
@@ -216,19 +225,23 @@ impl<'a> Observer<'a> {
     }
 
     fn features(&self, job: &Job, plan: i64, replays: &[i64; DRAWS]) -> Features {
-        let (jobs, now, state) = (self.log.jobs(), job.submit, &self.state);
-        let capacity = state.capacity_at(now);
+        let (log, jobs, now, state) = (self.log, self.log.jobs(), job.submit, &self.state);
+        let pool = log.pool(job);
+        let capacity = state.capacity_at(pool, now);
         let last_waits = self.past.users[job.user as usize];
         let mut own_waiting = 0;
         let (mut own_longest, mut own_shortest) = (-1, -1);
         let mut alike_longest = -1;
         let mut queue_longest = -1;
         let mut in_queue = 0;
-        let mut work = 0.0;
+        let mut work = [0.0; RESOURCES];
         for &w in &state.waiting {
             let other = &jobs[w as usize];
             let elapsed = now - other.submit;
-            work += other.size as f64 * other.limit as f64;
+            if log.pool(other) == pool {
+                let limit = other.limit as f64;
+                work.iter_mut().zip(other.size.amounts()).for_each(|(sum, amount)| *sum += amount as f64 * limit);
+            }
             if other.user == job.user {
                 own_waiting += 1;
                 own_longest = own_longest.max(elapsed);
@@ -237,17 +250,23 @@ impl<'a> Observer<'a> {
             if other.queue == job.queue {
                 in_queue += 1;
                 queue_longest = queue_longest.max(elapsed);
-                if other.size <= job.size && other.limit <= job.limit {
+                if other.size.fits(job.size) && other.limit <= job.limit {
                     alike_longest = alike_longest.max(elapsed);
                 }
             }
         }
-        let running_own: i64 =
-            state.running.iter().map(|&r| &jobs[r as usize]).filter(|r| r.user == job.user).map(|r| r.size).sum();
+        let running_own = state.running.iter().map(|&r| &jobs[r as usize]).filter(|r| r.user == job.user);
+        let running_own = running_own.filter(|r| log.pool(r) == pool).fold(Size::ZERO, |sum, r| sum.plus(r.size));
+        let free = capacity.minus(state.used[pool]).amounts();
+        let (has, running_own) = (capacity.amounts().map(|amount| amount.max(1)), running_own.amounts());
+        // Of the resources that the job needs the one that is fullest, most waited for, or most its user's.
+        let of_needed = |part: &dyn Fn(usize) -> f32, worse: fn(f32, f32) -> f32| {
+            job.size.needed().map(|(r, _)| part(r)).reduce(worse).unwrap_or_default()
+        };
         let or_none = |wait: Option<i64>| wait.map_or(-1.0, log_wait);
         let elapsed = |wait: i64| if wait < 0 { -1.0 } else { log_wait(wait) };
-        let hours = (work / capacity as f64) as i64;
-        let past = Past::keys(job).map(|key| self.past.mean(key));
+        let hours = job.size.needed().map(|(r, _)| (work[r] / has[r] as f64) as i64).max().unwrap_or_default();
+        let past = Past::keys(log, job).map(|key| self.past.mean(key));
         [
             log_wait(replays[DRAWS / 2]),
             log_wait(replays[DRAWS / 10]),
@@ -258,19 +277,19 @@ impl<'a> Observer<'a> {
             elapsed(own_longest),
             elapsed(own_shortest),
             own_waiting as f32,
-            ln(job.size),
+            ln(job.size.as_first(capacity)),
             ln(job.limit),
             past[0],
             past[1],
             past[2],
             past[3],
-            (capacity - state.used) as f32 / capacity as f32,
+            of_needed(&|r| free[r] as f32 / has[r] as f32, f32::min),
             log_wait(hours),
             elapsed(alike_longest),
             elapsed(queue_longest),
             in_queue as f32,
             if job.queue == NONE { -1.0 } else { job.queue as f32 },
-            running_own as f32 / capacity as f32,
+            of_needed(&|r| running_own[r] as f32 / has[r] as f32, f32::max),
         ]
     }
 }

@@ -165,7 +165,7 @@ impl<'a> Predictor<'a> {
         }
         self.features.push(observation.features);
         self.values.push(0.0);
-        let similar = self.similar.entry(similar_key(&job)).or_default();
+        let similar = self.similar.entry(similar_key(self.log, &job)).or_default();
         if similar.len() >= 2 * SIMILAR {
             similar.drain(..SIMILAR);
         }
@@ -219,7 +219,7 @@ impl<'a> Predictor<'a> {
     }
 
     fn origins(&self, features: &Features, replays: Distribution, job: &Job, now: i64) -> [Distribution; 3] {
-        let similar = self.similar.get(&similar_key(job)).map_or(&[][..], Vec::as_slice);
+        let similar = self.similar.get(&similar_key(self.log, job)).map_or(&[][..], Vec::as_slice);
         let latest = similar[similar.len().saturating_sub(SIMILAR)..].iter().map(|&row| self.seen(row, 1.0, now));
         let mut learned = Vec::new();
         if let Some(forest) = &self.forest {
@@ -324,8 +324,8 @@ fn with_long_tail(longer: Distribution, elapsed: i64) -> Distribution {
     Distribution::mix([(&longer, known), (&tail, 1.0 - known)])
 }
 
-fn similar_key(job: &Job) -> (u32, u32, u32) {
-    (job.queue, job.size.max(1).ilog2(), job.limit.max(1).ilog2())
+fn similar_key(log: &Log, job: &Job) -> (u32, u32, u32) {
+    (job.queue, log.size_class(job), job.limit.max(1).ilog2())
 }
 
 /// Returns the shortest interval at a level, widened if the level is above what the waits that were seen can tell.

@@ -1,15 +1,16 @@
-//! The replay of a queue until one job starts: one resource, first come first served, with EASY backfilling.
+//! The replay of a queue until one job starts: a pool of several resources, first come first served, with EASY backfilling.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::pending_blocks::PendingBlocks;
+use crate::size::Size;
 
 /// A job that runs when the replay begins, at the instant 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
     /// How much it holds.
-    pub size: i64,
+    pub size: Size,
     /// When it ends.
     pub end: i64,
     /// When its limit is reached, which is when the scheduler expects it to end.
@@ -22,7 +23,7 @@ pub struct Waiting {
     /// When it is submitted; 0 or less if it waits already.
     pub submit: i64,
     /// How much it needs.
-    pub size: i64,
+    pub size: Size,
     /// How long it runs.
     pub run: i64,
     /// Its limit, by which the scheduler plans.
@@ -53,18 +54,18 @@ impl Replay {
     ///
     /// At one instant jobs end, then are submitted, then start. The head of the queue that does not fit gets a
     /// reservation at the instant when enough jobs have reached their limits; a job behind it starts if it fits and
-    /// either reaches its limit by then or takes only what the reservation leaves. Jobs larger than the capacity are
-    /// left out, but the capacity is at least what the target needs.
-    pub fn start_of(&mut self, target: usize, capacity: i64) -> i64 {
+    /// either reaches its limit by then or takes only what the reservation leaves. Jobs that need more of a resource than the
+    /// capacity are left out, but the capacity is at least what the target needs.
+    pub fn start_of(&mut self, target: usize, capacity: Size) -> i64 {
         let Replay { running, queue, schedule } = self;
-        let capacity = capacity.max(queue[target].size);
+        let capacity = capacity.larger(queue[target].size);
         schedule.begin(running, capacity);
         let (mut next, mut now) = (0, 0);
         // Jobs before this index were examined since a job ended: they cannot start now.
         let mut examined = 0;
         loop {
             while let Some(job) = queue.get(next).filter(|job| job.submit <= now) {
-                if job.size <= capacity {
+                if job.size.fits(capacity) {
                     schedule.pending.push(next, job);
                 }
                 next += 1;
@@ -85,7 +86,7 @@ impl Replay {
 /// The state of a replay.
 #[derive(Clone, Debug, Default)]
 struct Schedule {
-    free: i64,
+    free: Size,
     /// All that run or ran.
     active: Vec<Running>,
     /// Ends and indexes of those that run, earliest first.
@@ -96,11 +97,11 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn begin(&mut self, running: &[Running], capacity: i64) {
+    fn begin(&mut self, running: &[Running], capacity: Size) {
         self.pending.clear();
         self.active.clear();
         self.active.extend_from_slice(running);
-        self.free = capacity - running.iter().map(|r| r.size).sum::<i64>();
+        self.free = running.iter().fold(capacity, |free, job| free.minus(job.size));
         let indexed = || running.iter().zip(0..);
         self.ends.clear();
         self.ends.extend(indexed().map(|(r, i)| Reverse((r.end, i))));
@@ -113,7 +114,7 @@ impl Schedule {
     fn start_jobs(&mut self, queue: &[Waiting], target: usize, now: i64, examined: usize) -> bool {
         let head = loop {
             let Some(head) = self.pending.head() else { return false };
-            if head < examined || queue[head].size > self.free {
+            if head < examined || !queue[head].size.fits(self.free) {
                 break head;
             }
             if head == target {
@@ -121,24 +122,21 @@ impl Schedule {
             }
             self.start_waiting(head, queue, now);
         };
-        if self.free <= 0 {
-            return false;
-        }
         let mut from = examined.max(head + 1);
         // Where nothing fits, the reservation need not be known.
-        if self.pending.next_that(from, queue, |size, _| size <= self.free).is_none() {
+        if self.pending.next_that(from, queue, |size, _| size.fits(self.free)).is_none() {
             return false;
         }
         let (shadow, mut extra) = self.reservation(queue[head].size, now);
         let longest = shadow - now;
         loop {
-            let fits = |size: i64, limit: i64| size <= self.free && (limit <= longest || size <= extra);
+            let fits = |size: Size, limit: i64| size.fits(self.free) && (limit <= longest || size.fits(extra));
             let Some(at) = self.pending.next_that(from, queue, fits) else { return false };
             if at == target {
                 return true;
             }
             if queue[at].limit > longest {
-                extra -= queue[at].size;
+                extra = extra.minus(queue[at].size);
             }
             self.start_waiting(at, queue, now);
             from = at + 1;
@@ -153,24 +151,24 @@ impl Schedule {
     fn start(&mut self, job: &Waiting, now: i64) {
         let index = self.active.len() as u32;
         let active = Running { size: job.size, end: now + job.run, limit: now + job.limit };
-        self.free -= job.size;
+        self.free = self.free.minus(job.size);
         self.active.push(active);
         self.ends.push(Reverse((active.end, index)));
         self.limits.insert((active.limit, index));
     }
 
     /// Returns when `size` is free if all jobs run to their limits, and how much more is free then.
-    fn reservation(&self, size: i64, now: i64) -> (i64, i64) {
+    fn reservation(&self, size: Size, now: i64) -> (i64, Size) {
         let mut free = self.free;
         let mut latest = self.limits.iter().peekable();
         while let Some(&(limit, index)) = latest.next() {
-            free += self.active[index as usize].size;
+            free = free.plus(self.active[index as usize].size);
             let limit = limit.max(now);
-            if free >= size && latest.peek().is_none_or(|later| later.0 > limit) {
-                return (limit, free - size);
+            if size.fits(free) && latest.peek().is_none_or(|later| later.0 > limit) {
+                return (limit, free.minus(size));
             }
         }
-        (HORIZON_S, 0)
+        (HORIZON_S, Size::ZERO)
     }
 
     fn next_end(&self) -> Option<i64> {
@@ -183,7 +181,7 @@ impl Schedule {
         while let Some(&Reverse((_, index))) = self.ends.peek().filter(|Reverse(end)| end.0 <= now) {
             self.ends.pop();
             let job = self.active[index as usize];
-            self.free += job.size;
+            self.free = self.free.plus(job.size);
             self.limits.remove(&(job.limit, index));
         }
         self.ends.len() < running

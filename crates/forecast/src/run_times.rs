@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use evenhand_model::random::Stream;
 
 use crate::log::Job;
+use crate::size::Size;
 
 /// How many of the latest jobs of a template count.
 const KEPT: usize = 24;
@@ -36,7 +37,7 @@ impl Latest {
 /// The attributes of which the templates are made, from the most special to the most general.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Template {
-    UserLimitSize(u32, i64, i64),
+    UserLimitSize(u32, i64, Size),
     UserLimit(u32, i64),
     User(u32),
     Account(u32),

@@ -2,6 +2,7 @@
 
 use crate::log::{Job, Log};
 use crate::run_times::RunTimes;
+use crate::size::Size;
 
 /// The state of a log as its jobs are submitted, one after the other.
 #[derive(Clone, Debug)]
@@ -11,12 +12,12 @@ pub(crate) struct State<'a> {
     pub(crate) running: Vec<u32>,
     /// Jobs that wait, by submission.
     pub(crate) waiting: Vec<u32>,
-    /// How much the running jobs hold.
-    pub(crate) used: i64,
+    /// How much the running jobs of each pool hold.
+    pub(crate) used: Vec<Size>,
     /// The run times of the jobs that ended.
     pub(crate) run_times: RunTimes,
-    /// What the machine can hold, as far as the log shows.
-    capacity: Capacity,
+    /// What each pool can hold, as far as the log shows.
+    capacities: Vec<Capacity>,
     submitted: usize,
     started: usize,
     ended: usize,
@@ -28,18 +29,18 @@ impl<'a> State<'a> {
             log,
             running: Vec::new(),
             waiting: Vec::new(),
-            used: 0,
+            used: vec![Size::ZERO; log.pools()],
             run_times: RunTimes::default(),
-            capacity: Capacity::default(),
+            capacities: vec![Capacity::default(); log.pools()],
             submitted: 0,
             started: 0,
             ended: 0,
         }
     }
 
-    /// What the site has: as it is known, else the most that was in use in the last three weeks.
-    pub(crate) fn capacity_at(&self, time: i64) -> i64 {
-        self.log.capacity().unwrap_or_else(|| self.capacity.at(time))
+    /// What a pool has: as it is known, else the most that was in use in the last three weeks.
+    pub(crate) fn capacity_at(&self, pool: usize, time: i64) -> Size {
+        self.log.capacity(pool).unwrap_or_else(|| self.capacities[pool].at(time))
     }
 
     /// Goes to the instant `now`, after the submission of the jobs before `submitted`: all that ended by then has
@@ -62,26 +63,30 @@ impl<'a> State<'a> {
                 return;
             }
             if end == first {
-                let job = by_end[self.ended];
+                let index = by_end[self.ended];
                 self.ended += 1;
-                if let Some(at) = self.running.iter().position(|&j| j == job) {
+                if let Some(at) = self.running.iter().position(|&j| j == index) {
                     self.running.swap_remove(at);
                 }
-                self.used -= jobs[job as usize].size;
-                self.run_times.ended(&jobs[job as usize]);
+                let job = &jobs[index as usize];
+                let used = &mut self.used[self.log.pool(job)];
+                *used = used.minus(job.size);
+                self.run_times.ended(job);
             } else if submit == first {
                 self.waiting.push(self.submitted as u32);
                 self.submitted += 1;
             } else {
-                let job = by_start[self.started];
+                let index = by_start[self.started];
                 self.started += 1;
-                if let Ok(at) = self.waiting.binary_search(&job) {
+                if let Ok(at) = self.waiting.binary_search(&index) {
                     self.waiting.remove(at);
                 }
-                self.running.push(job);
-                self.used += jobs[job as usize].size;
-                self.capacity.seen(start, self.used);
-                started(&jobs[job as usize]);
+                self.running.push(index);
+                let job = &jobs[index as usize];
+                let pool = self.log.pool(job);
+                self.used[pool] = self.used[pool].plus(job.size);
+                self.capacities[pool].seen(start, self.used[pool]);
+                started(job);
             }
         }
     }
@@ -89,24 +94,25 @@ impl<'a> State<'a> {
 
 /// The most that was in use at once, day by day.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Capacity(Vec<(i64, i64)>);
+pub(crate) struct Capacity(Vec<(i64, Size)>);
 
 const DAY_S: i64 = 86_400;
 /// Days over which the most that was in use counts as capacity.
 const DAYS: i64 = 21;
 
 impl Capacity {
-    fn seen(&mut self, time: i64, used: i64) {
+    fn seen(&mut self, time: i64, used: Size) {
         let day = time.div_euclid(DAY_S);
         match self.0.last_mut() {
-            Some((last, most)) if *last == day => *most = used.max(*most),
+            Some((last, most)) if *last == day => *most = used.larger(*most),
             _ => self.0.push((day, used)),
         }
     }
 
     /// The most that was in use in the last three weeks.
-    pub(crate) fn at(&self, time: i64) -> i64 {
+    pub(crate) fn at(&self, time: i64) -> Size {
         let from = time.div_euclid(DAY_S) - DAYS;
-        self.0.iter().rev().take_while(|(day, _)| *day >= from).map(|(_, most)| *most).max().unwrap_or(1)
+        let latest = self.0.iter().rev().take_while(|(day, _)| *day >= from).map(|(_, most)| *most);
+        latest.reduce(Size::larger).unwrap_or(Size::from(1))
     }
 }

@@ -6,6 +6,7 @@ use crate::earlier_jobs::EarlierJobs;
 use crate::log::{Job, Log};
 use crate::observe::Observer;
 use crate::replay::{HORIZON_S, Replay, Running, Waiting};
+use crate::size::Size;
 
 /// What kept a job waiting for a while.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -237,7 +238,7 @@ impl Window<'_> {
             let together = job.end.min(own.start) - job.start.max(eligible);
             if together > 0 {
                 let user = &mut by_user[job.user as usize];
-                *user = (user.0 + 1, user.1 + together as f64 * job.size as f64);
+                *user = (user.0 + 1, user.1 + together as f64 * job.size.first() as f64);
             }
         }
         let sum: f64 = by_user.iter().map(|u| u.1).sum();
@@ -265,7 +266,7 @@ pub fn standing(log: &Log, job: usize) -> Standing {
     let faded = |time: i64| libm::exp2(-((now - time) as f64) / HALF_LIFE_S as f64);
     let (mut used, mut all) = (0.0, 0.0);
     for job in jobs.iter().filter(|job| job.start < now) {
-        let use_now = job.size as f64 * (faded(job.end.min(now)) - faded(job.start));
+        let use_now = job.size.first() as f64 * (faded(job.end.min(now)) - faded(job.start));
         all += use_now;
         used += if job.user == own.user { use_now } else { 0.0 };
     }
@@ -294,7 +295,7 @@ pub fn what_if(log: &Log, capacity: i64, job: usize) -> Vec<WhatIf> {
     let mut observer = Observer::new(log);
     observer.skip_to(job);
     let own = log.jobs()[job];
-    if own.size > capacity {
+    if own.size.first() > capacity {
         return Vec::new();
     }
     let mut replay = Replay::default();
@@ -311,7 +312,8 @@ pub fn what_if(log: &Log, capacity: i64, job: usize) -> Vec<WhatIf> {
     let used = (own.end - own.start).max(1);
     let requested = log.requested_limit(job).unwrap_or(0);
     let limits = limits.chain([used]).filter(|&limit| limit < requested).map(Change::Limit).collect::<Vec<_>>();
-    let sizes = [3, 2, 1].map(|q| part(own.size, q)).into_iter().filter(|&size| size >= 1 && size < own.size);
+    let sizes =
+        [3, 2, 1].map(|q| part(own.size.first(), q)).into_iter().filter(|&size| size >= 1 && size < own.size.first());
     for changes in [limits, sizes.map(Change::Size).collect()] {
         let mut best = unchanged.start.unwrap_or(i64::MAX);
         let mut kept: Vec<WhatIf> = Vec::new();
@@ -342,16 +344,18 @@ fn start_if(log: &Log, observer: &Observer<'_>, replay: &mut Replay, capacity: i
     let jobs = log.jobs();
     let own = jobs[job];
     let now = own.submit;
+    let of_first = |job: &Job| Size::from(job.size.first());
     // As everywhere in this project, no job outlives its estimate.
     let waiting = |job: &Job| {
         let run = job.end - job.start;
-        Waiting { submit: job.submit - now, size: job.size, run, limit: job.limit.max(run).max(1) }
+        Waiting { submit: job.submit - now, size: of_first(job), run, limit: job.limit.max(run).max(1) }
     };
     replay.clear();
     for &index in observer.running() {
         let running = &jobs[index as usize];
         let end = running.end - now;
-        replay.running.push(Running { size: running.size, end, limit: (running.start + running.limit - now).max(end) });
+        let limit = (running.start + running.limit - now).max(end);
+        replay.running.push(Running { size: of_first(running), end, limit });
     }
     replay.queue.extend(observer.waiting().iter().map(|&w| waiting(&jobs[w as usize])));
     let target = replay.queue.len();
@@ -360,14 +364,14 @@ fn start_if(log: &Log, observer: &Observer<'_>, replay: &mut Replay, capacity: i
         Change::Unchanged => (),
         Change::Limit(limit) => changed.limit = limit.max(changed.run),
         Change::Size(size) => {
-            let longer = |time: i64| (i128::from(time) * i128::from(own.size) / i128::from(size)) as i64;
+            let longer = |time: i64| (i128::from(time) * i128::from(own.size.first()) / i128::from(size)) as i64;
             let run = longer(changed.run);
             // The longest run time, which the site assumes of a job without a limit, does not depend on its size.
             let limit = if log.requested_limit(job).is_some() { longer(changed.limit) } else { changed.limit.max(run) };
-            changed = Waiting { size, run, limit, ..changed };
+            changed = Waiting { size: Size::from(size), run, limit, ..changed };
         }
     }
     replay.queue.push(changed);
     replay.queue.extend(jobs[job + 1..].iter().take(LATER).map(waiting));
-    replay.start_of(target, capacity)
+    replay.start_of(target, Size::from(capacity))
 }

@@ -51,6 +51,11 @@ pub fn date_and_time(seconds: u64) -> Option<String> {
     Some(format!("{} {time}", civil.date()))
 }
 
+/// Formats a time since 1970 as [`date_and_time`] does, without a fraction of a second.
+pub fn date_and_time_of(time: Time) -> String {
+    date_and_time(time.nanos() / 1_000_000_000).expect("every time is before the year 2117")
+}
+
 /// Formats a time since 1970 as Slurm's commands take it where the zone is UTC: `2026-01-31T12:00:00`. A fraction of a
 /// second is dropped.
 pub fn iso_8601(time: Time) -> String {

@@ -57,6 +57,12 @@ macro_rules! nanos {
                 self.0
             }
 
+            /// Returns the whole seconds, without the fraction of one.
+            pub const fn whole_secs(self) -> i64 {
+                // At most 2^62 ns.
+                (self.0 / NANOS) as i64
+            }
+
             /// Returns seconds as the nearest `f64`. For reports, not for decisions.
             pub fn secs_f64(self) -> f64 {
                 // Whole seconds and the rest apart, so that nanoseconds survive past 2^53 ns.

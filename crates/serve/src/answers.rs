@@ -269,8 +269,9 @@ impl View<'_> {
         let (nodes, now) = (&self.snapshot.nodes, self.snapshot.read_at);
         let priority = self.snapshot.priorities.jobs.get(&queue.jobs[at].id);
         let notes = self.sight.hidden().map(String::from).into_iter().collect();
-        let waiting = WaitingJob::new(&queue, nodes, at, now);
-        let all = WaitingJob::new(&self.snapshot.queue, nodes, seen[at], now);
+        let counted = self.snapshot.counted();
+        let waiting = WaitingJob::new(&queue, nodes, counted, at, now);
+        let all = WaitingJob::new(&self.snapshot.queue, nodes, counted, seen[at], now);
         Ok(WhyRecord::new(&queue, &waiting, &all, priority, now, notes))
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenhand_model::Time;
 use evenhand_slurm::JobState;
 
 use crate::latest::Forecasts;
@@ -47,10 +46,6 @@ pub(crate) struct ForecastChecks {
     score: ForecastScore,
 }
 
-fn seconds(time: Time) -> i64 {
-    (time.nanos() / 1_000_000_000) as i64
-}
-
 impl ForecastChecks {
     pub(crate) fn score(&self) -> ForecastScore {
         self.score
@@ -90,18 +85,18 @@ impl ForecastChecks {
             if job.state != JobState::Pending
                 && let Some(start) = job.start
             {
-                started.insert(job.id, seconds(start));
+                started.insert(job.id, start.whole_secs());
             }
         }
         for job in &snapshot.slow.ended {
             // A requeued job may have started before its forecast, too.
             if let Some(first) = self.open.get(&job.id)
-                && seconds(job.start) >= first.made_s
+                && job.start.whole_secs() >= first.made_s
             {
-                started.entry(job.id).or_insert(seconds(job.start));
+                started.entry(job.id).or_insert(job.start.whole_secs());
             }
         }
-        let now_s = seconds(snapshot.read_at);
+        let now_s = snapshot.read_at.whole_secs();
         let score = &mut self.score;
         self.open.retain(|job, first| {
             if let Some(&start) = started.get(job) {
@@ -125,6 +120,7 @@ mod tests {
     use std::sync::Arc;
 
     use evenhand_forecast::{Forecast, StartRecord};
+    use evenhand_model::Time;
     use evenhand_slurm::RecordedOutput;
 
     use super::*;

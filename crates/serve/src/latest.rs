@@ -155,14 +155,12 @@ fn forecast(snapshot: &Snapshot, seed: u64, stop: &Receiver<()>) -> Forecasts {
         let failure = "no job that ended is known, and so not how long jobs run of their limits".to_string();
         return Forecasts { read_at, failure: Some(failure), ..Forecasts::default() };
     }
-    let usable = snapshot.nodes.iter().filter(|node| !node.is_unavailable() && !node.is_future());
-    let cpus: u64 = usable.map(|node| node.cpus).sum();
-    let past = match PastAndQueue::new(&snapshot.slow.ended, &snapshot.queue, cpus, snapshot.read_at) {
+    let (ended, queue, nodes) = (&snapshot.slow.ended, &snapshot.queue, &snapshot.nodes);
+    let past = match PastAndQueue::new(ended, queue, nodes, snapshot.counted(), snapshot.read_at) {
         Ok(past) => past,
         Err(error) => return Forecasts { read_at, failure: Some(error.to_string()), ..Forecasts::default() },
     };
-    let at = (snapshot.read_at.nanos() / 1_000_000_000) as i64;
-    let mut forecaster = Forecaster::at(&past.log, at, seed);
+    let mut forecaster = Forecaster::at(&past.log, snapshot.read_at.whole_secs(), seed);
     let jobs = &snapshot.queue.jobs;
     let mut records: Vec<usize> = (0..jobs.len()).filter(|&at| jobs[at].state == JobState::Pending).collect();
     records.sort_by_key(|&at| (std::cmp::Reverse(jobs[at].priority), jobs[at].submit, jobs[at].id));

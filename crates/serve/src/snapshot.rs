@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use evenhand_model::{Span, Time, to_f64};
 use evenhand_slurm::{
-    Accounts, Commands, Configuration, Coordinators, FinishedJob, Job, JobState, Node, Nodes, Priorities, Queue,
-    ReadError, ShareTable, WhyRecord,
+    Accounts, Commands, Configuration, Coordinators, Counted, FinishedJob, Job, JobState, Node, Nodes, Priorities,
+    Queue, ReadError, ShareTable, WhyRecord,
 };
 use serde::Serialize;
 
@@ -207,6 +207,11 @@ impl Snapshot {
             counts.cpus_allocated += node.allocated_cpus;
         }
         counts
+    }
+
+    /// Returns which resources are counted where starts are planned or forecast.
+    pub(crate) fn counted(&self) -> Counted {
+        Counted::of(&self.nodes, self.slow.configuration.as_ref())
     }
 
     /// Returns the kinds of data that the site hides; everything, if that is not known.

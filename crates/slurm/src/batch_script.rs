@@ -131,6 +131,12 @@ impl BatchRequest {
         self.tasks_at_least(nodes).saturating_mul(self.cpus_per_task.unwrap_or(1))
     }
 
+    /// Returns how much memory it asks for in all, at least, in bytes; 0 if it names none.
+    pub fn memory(&self) -> u64 {
+        let of_nodes = self.nodes.unwrap_or(1).saturating_mul(self.memory_per_node);
+        of_nodes.max(self.cpus().saturating_mul(self.memory_per_cpu))
+    }
+
     fn tasks_at_least(&self, nodes: u64) -> u64 {
         self.tasks.unwrap_or_else(|| nodes.saturating_mul(self.tasks_per_node.unwrap_or(1))).max(nodes)
     }

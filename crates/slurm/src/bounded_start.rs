@@ -2,21 +2,24 @@
 
 use evenhand_forecast::StartRecord;
 use evenhand_model::Time;
-use evenhand_model::calendar::date_and_time;
+use evenhand_model::calendar::date_and_time_of;
 use thiserror::Error;
 
+use crate::pool::{Counted, Pools};
 use crate::queue::Job;
 use crate::waiting_reasons::{ReasonKind, explain_reason};
 
 /// Why the forecast of a start would be wrong, and nothing else is known.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "the start of job {job} cannot be forecast: by CPUs alone, which the forecast counts, it would start now, but Slurm's reason is \
+    "the start of job {job} cannot be forecast: by {counts}, which the forecast counts, it would start now, but Slurm's reason is \
      {reason} ({means}), and Slurm has not planned its start yet; ask again in a minute, when its backfill has looked at the job"
 )]
 pub struct NotPlanned {
     /// The job.
     pub job: u64,
+    /// What the forecast counts: "CPUs alone", "CPUs and GPUs".
+    pub counts: String,
     /// Slurm's reason.
     pub reason: String,
     /// What it means.
@@ -24,14 +27,19 @@ pub struct NotPlanned {
 }
 
 /// Puts what Slurm knows of a waiting job beside the forecast of its start: the job does not start before its begin time, and not
-/// now if Slurm found that it cannot. Where the forecast, which counts the CPUs of the pool alone, is now all the same, the start that
-/// Slurm plans takes its place. `starts_now` is whether the job starts now by the replays, that is by CPUs.
+/// now if Slurm found that it cannot. Where the forecast, which counts what the pools do and no more, is now all the same, the start that
+/// Slurm plans takes its place. `starts_now` is whether the job starts now by the replays, that is by what is counted.
 ///
 /// # Errors
 /// Returns an error if what the job needs is not free, the forecast is now, and Slurm plans no start.
-pub fn bounded_start(record: StartRecord, job: &Job, starts_now: bool, now: Time) -> Result<StartRecord, NotPlanned> {
-    let at = seconds(now);
-    let from_now = |time: Time| (seconds(time) - at).max(1);
+pub fn bounded_start(
+    record: StartRecord,
+    job: &Job,
+    starts_now: bool,
+    pools: &Pools,
+    now: Time,
+) -> Result<StartRecord, NotPlanned> {
+    let from_now = |time: Time| (time.whole_secs() - now.whole_secs()).max(1);
     let begin = job.begins(now);
     let planned = job.planned_start(now);
     let (kind, means) = explain_reason(job.reason());
@@ -40,18 +48,15 @@ pub fn bounded_start(record: StartRecord, job: &Job, starts_now: bool, now: Time
         Some(begin) => record.later_by(from_now(begin)),
         None => record,
     };
-    (record.begin_s, record.slurm_start_s) = (begin.map(seconds), planned.map(seconds));
+    (record.begin_s, record.slurm_start_s) = (begin.map(Time::whole_secs), planned.map(Time::whole_secs));
     if let Some(begin) = begin {
         record.caveats.push(format!(
             "It does not start before {}, for which it was submitted; from then on the forecast is that of a job submitted now.",
-            shown(begin)
+            date_and_time_of(begin)
         ));
     }
     if matches!(kind, ReasonKind::Resources | ReasonKind::Priority) {
-        record.caveats.push(
-            "The forecast counts the CPUs of the whole site alone: not memory, GPUs, whole nodes, certain nodes or partitions."
-                .into(),
-        );
+        record.caveats.push(format!("The forecast counts {}: not {}.", pools.counts(), pools.misses()));
     }
     let not_free = matches!(kind, ReasonKind::Resources | ReasonKind::Site);
     match planned {
@@ -59,24 +64,29 @@ pub fn bounded_start(record: StartRecord, job: &Job, starts_now: bool, now: Time
             record.caveats.push(format!(
                 "The forecast counts on a start at once, but Slurm found that it cannot: the start shown is the one that Slurm plans, {}, \
                  if the jobs that run reach their limits. It is earlier if they end before.",
-                shown(planned)
+                date_and_time_of(planned)
             ));
             record = record.planned(from_now(planned), "slurm");
         }
         Some(planned) => {
             let wait = from_now(planned);
             let later = if forecast[1] < wait && begin.is_none() {
-                ", which is later than the forecast: it counts on no job that ends before its limit, and the forecast may miss what the \
-                 job needs beside CPUs"
+                format!(
+                    ", which is later than the forecast: it counts on no job that ends before its limit, and the forecast may miss what the \
+                     job needs beside {}",
+                    pools.counted.words()
+                )
             } else {
-                ""
+                String::new()
             };
-            record.caveats.push(format!("Slurm plans to start it at {}{later}.", shown(planned)));
+            record.caveats.push(format!("Slurm plans to start it at {}{later}.", date_and_time_of(planned)));
             // Not now, as Slurm has found.
             record = record.not_before(1);
         }
         None if not_free && (starts_now || record.median_s == 0) => {
-            return Err(NotPlanned { job: job.id, reason: job.reason().to_string(), means });
+            let alone = if pools.counted == Counted::default() { " alone" } else { "" };
+            let counts = format!("{}{alone}", pools.counted.words());
+            return Err(NotPlanned { job: job.id, counts, reason: job.reason().to_string(), means });
         }
         None if not_free => record = record.not_before(1),
         None => (),
@@ -84,16 +94,10 @@ pub fn bounded_start(record: StartRecord, job: &Job, starts_now: bool, now: Time
     Ok(record)
 }
 
-fn seconds(time: Time) -> i64 {
-    (time.nanos() / 1_000_000_000) as i64
-}
-
-fn shown(time: Time) -> String {
-    date_and_time(time.nanos() / 1_000_000_000).unwrap_or_else(|| time.to_string())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use evenhand_forecast::Forecast;
 
     use super::*;
@@ -114,7 +118,8 @@ mod tests {
         let job = &Queue::parse(&text).unwrap().jobs[0];
         let forecast = Forecast { quantiles, interval: (quantiles[0], quantiles[2]), weights: [1.0, 0.0, 0.0] };
         let record = StartRecord::new(1000, 0, &forecast, "job 7".into());
-        bounded_start(record, job, starts_now, Time::from_secs(1000))
+        let pools = Pools::new(&[], Counted::default(), &BTreeSet::new());
+        bounded_start(record, job, starts_now, &pools, Time::from_secs(1000))
     }
 
     #[test]
@@ -126,6 +131,7 @@ mod tests {
         assert!(record.caveats[1].starts_with("The forecast counts on a start at once, but Slurm found"), "{record:?}");
         let error = bounded("Resources", "N/A", "900", [0, 0, 0]).unwrap_err().to_string();
         assert!(error.contains("Slurm's reason is Resources") && error.contains("ask again in a minute"), "{error}");
+        assert!(error.contains("by CPUs alone, which the forecast counts, it would start now"), "{error}");
         // What similar jobs waited does not let it start either.
         let record = bounded_if(true, ["Resources", "4600", "900"], [50, 50, 50]).unwrap();
         assert_eq!((record.median_s, record.planned_by), (3600, Some("slurm")));

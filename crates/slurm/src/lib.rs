@@ -20,6 +20,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accounting_history;
+mod amount_text;
 mod array_task_ids;
 mod associations;
 mod batch_script;
@@ -40,6 +41,7 @@ mod parse_values;
 mod partitions;
 mod past_and_queue;
 mod plan;
+mod pool;
 mod priorities;
 mod queue;
 pub mod queue_driver;
@@ -70,9 +72,10 @@ pub use finished_job::FinishedJob;
 pub use new_request::{NeverStarts, NewRequest};
 pub use nodes::{Node, Nodes};
 pub use parse_values::Limit;
-pub use partitions::{Partition, Partitions};
+pub use partitions::{DefaultMemory, Partition, Partitions};
 pub use past_and_queue::{NewJob, PastAndQueue};
 pub use plan::{Lacks, Party, Place, Plan, PlanError, PlanOptions, SiteSnapshot, Unranked};
+pub use pool::{Counted, PoolResource, Pools};
 pub use priorities::{FactorRecord, Priorities, Priority};
 pub use queue::{Array, Heterogeneous, Hold, Job, JobState, Queue};
 pub use run_commands::{Call, CommandError, Commands, FailureKind, LocalCommands, RecordedOutput};
@@ -88,4 +91,4 @@ pub use slurmrestd::{ApiVersion, Rest, RestError};
 pub use tres::Tres;
 pub use turn::NoTurn;
 pub use waiting_reasons::{ReasonKind, explain_reason};
-pub use why_record::{BeforeRecord, BlockedRecord, StandingRecord, WhatIfRecord, WhyRecord};
+pub use why_record::{AmountRecord, BeforeRecord, BlockedRecord, StandingRecord, WhatIfRecord, WhyRecord};

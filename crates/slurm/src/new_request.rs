@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::explain_wait::limit_s;
 use crate::nodes::Node;
 use crate::parse_values::Limit;
-use crate::partitions::Partition;
+use crate::partitions::{DefaultMemory, Partition};
 use crate::queue::{Job, Queue};
 
 /// What a job asks for, as far as nodes and partitions are held against it. Amounts are those of the smallest nodes that do.
@@ -127,6 +127,39 @@ impl NewRequest {
         None
     }
 
+    /// Returns how many GPUs it asks for in all.
+    pub fn all_gpus(&self) -> u64 {
+        self.gpus.max(self.gpus_per_node.saturating_mul(self.nodes))
+    }
+
+    /// Returns how much memory Slurm gives it in all if it names none, in bytes, and the request with the part of that on each node.
+    /// `default` is what the partition gives, else whole nodes.
+    #[must_use]
+    pub fn with_default_memory(
+        self,
+        default: Option<DefaultMemory>,
+        partition: &Partition,
+        nodes: &[Node],
+    ) -> (NewRequest, u64) {
+        let cpus = self.chunks.saturating_mul(self.cpus_per_chunk);
+        let (memory_per_node, all) = match default {
+            Some(DefaultMemory::PerCpu(bytes)) => {
+                (bytes.saturating_mul(self.cpus_per_chunk), bytes.saturating_mul(cpus))
+            }
+            Some(DefaultMemory::PerNode(bytes)) => (bytes, bytes.saturating_mul(self.nodes)),
+            None => {
+                // The smallest node on which it could start.
+                let can = |node: &&Node| {
+                    let [cpus, _, gpus] = whole(node);
+                    cpus >= self.cpus_per_chunk && gpus >= self.gpus_per_node && !node.is_unavailable()
+                };
+                let least = of_partition(nodes, partition).filter(can).map(|node| node.memory).min().unwrap_or(0);
+                (least, least.saturating_mul(self.nodes))
+            }
+        };
+        (NewRequest { memory_per_node, ..self }, all)
+    }
+
     fn fits(&self, nodes: impl Iterator<Item = Amounts>) -> bool {
         let (mut fitting, mut chunks, mut gpus) = (0u64, 0u64, 0u64);
         for [cpus, memory, has_gpus] in nodes {
@@ -210,7 +243,7 @@ fn has<'a>(nodes: impl Iterator<Item = &'a Node>) -> String {
 
 /// The seconds in which a running job reaches its limit.
 fn left_s(job: &Job, now: Time) -> i64 {
-    let ran = job.start.map_or(0, |start| (now.since(start).nanos() / 1_000_000_000) as i64);
+    let ran = job.start.map_or(0, |start| now.since(start).whole_secs());
     (limit_s(job) - ran).max(1)
 }
 

@@ -1,5 +1,6 @@
 //! The partitions of a site: `scontrol show partition`.
 
+use crate::configuration::Configuration;
 use crate::error::{ReadError, TextError};
 use crate::parse_key_values::{Record, records};
 use crate::parse_values::Limit;
@@ -43,8 +44,37 @@ pub struct Partition {
     pub grace_time: u64,
     /// The partition's QOS, whose limits its jobs have.
     pub qos: Option<String>,
+    /// The memory of its jobs that name none, where it has a value of its own.
+    pub default_memory: Option<DefaultMemory>,
     /// The line of the text that names it, from 1 on; 0 if it is not from the output of `scontrol`.
     pub line: usize,
+}
+
+/// The memory of a job that names none, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefaultMemory {
+    /// For each CPU (DefMemPerCPU).
+    PerCpu(u64),
+    /// On each node (DefMemPerNode).
+    PerNode(u64),
+}
+
+impl DefaultMemory {
+    /// Reads the settings, in MiB. One that is 0 or `UNLIMITED` is not set.
+    pub(crate) fn of<T: AsRef<str>>(get: impl Fn(&str) -> Option<T>) -> Option<DefaultMemory> {
+        let bytes =
+            |name: &str| get(name)?.as_ref().parse().ok().filter(|n: &u64| *n > 0).map(|n| n.saturating_mul(1 << 20));
+        let per_node = || bytes("DefMemPerNode").map(DefaultMemory::PerNode);
+        bytes("DefMemPerCPU").map(DefaultMemory::PerCpu).or_else(per_node)
+    }
+}
+
+impl Partition {
+    /// Returns the memory of its jobs that name none: the partition's setting, else that of the site. None if neither is set, and then
+    /// Slurm gives them the whole memory of their nodes (slurm.conf(5), DefMemPerCPU and DefMemPerNode).
+    pub fn memory_of_jobs_that_name_none(&self, configuration: &Configuration) -> Option<DefaultMemory> {
+        self.default_memory.or_else(|| DefaultMemory::of(|name| configuration.get(name)))
+    }
 }
 
 impl Partitions {
@@ -97,6 +127,7 @@ fn partition(record: &Record<'_>) -> Result<Partition, TextError> {
         exclusive: text("OverSubscribe").is_some_and(|t| t.eq_ignore_ascii_case("EXCLUSIVE")),
         grace_time: count("GraceTime")?.unwrap_or(0),
         qos: text("QoS").filter(|name| name != "N/A"),
+        default_memory: DefaultMemory::of(|name| record.get(name).map(|field| field.text)),
         line: record.get("PartitionName").map_or(0, |field| field.line),
     })
 }
@@ -119,6 +150,16 @@ mod tests {
             ("01:00:00".into(), Some(2), None)
         );
         assert_eq!(found[1].billing_weights.as_deref(), Some("CPU=1,Mem=0.25G"));
+        let text =
+            "PartitionName=a DefMemPerCPU=100 MaxMemPerNode=UNLIMITED\nPartitionName=b DefMemPerNode=UNLIMITED\n";
+        let found = Partitions::parse(text).unwrap().partitions;
+        let of_jobs = |at: usize, site: &str| {
+            found[at]
+                .memory_of_jobs_that_name_none(&Configuration::parse(&format!("ClusterName=lab\n{site}\n")).unwrap())
+        };
+        assert_eq!(of_jobs(0, "DefMemPerNode = 7"), Some(DefaultMemory::PerCpu(100 << 20)));
+        assert_eq!(of_jobs(1, "DefMemPerNode = 7"), Some(DefaultMemory::PerNode(7 << 20)));
+        assert_eq!(of_jobs(1, "DefMemPerNode = UNLIMITED"), None);
         let error = Partitions::parse("PartitionName=x MaxTime=soon\n").unwrap_err().to_string();
         assert!(error.starts_with("scontrol show partition:1:25: found \"soon\""), "{error}");
     }

@@ -1,14 +1,17 @@
 //! The past of a site and its queue as one log, from which starts are forecast.
 
-use evenhand_forecast::{Forecaster, Job as PastJob, Log, LogError, NONE, StartRecord};
+use std::collections::BTreeSet;
+
+use evenhand_forecast::{Forecaster, Job as PastJob, Log, LogError, NONE, Size, StartRecord};
 use evenhand_model::{Names, Span, Time};
 
 use crate::bounded_start::{NotPlanned, bounded_start};
-use crate::explain_wait::{NO_LIMIT_S, cpus_of as cpus_of_record};
+use crate::explain_wait::NO_LIMIT_S;
 use crate::finished_job::FinishedJob;
+use crate::nodes::Node;
 use crate::parse_values::Limit;
+use crate::pool::{Counted, Held, Pools};
 use crate::queue::Queue;
-use crate::tres::Tres;
 use crate::turn::{tasks_at_once, waits};
 
 /// A time after all others: when what has not happened yet is assumed to happen.
@@ -22,6 +25,8 @@ const MOST_TASKS: u64 = 1000;
 pub struct PastAndQueue {
     /// Ended, running and waiting jobs. What has not happened yet happens after everything else in it.
     pub log: Log,
+    /// The pools of the site, and what is counted of them.
+    pub pools: Pools,
     users: Names,
     accounts: Names,
     partitions: Names,
@@ -40,34 +45,52 @@ pub struct NewJob<'a> {
     pub partition: Option<&'a str>,
     /// The CPUs that it needs.
     pub cpus: u64,
+    /// The memory that it needs, in bytes.
+    pub memory: u64,
+    /// The GPUs that it needs.
+    pub gpus: u64,
     /// Its wall time.
     pub limit: Span,
 }
 
 impl PastAndQueue {
-    /// Joins ended jobs and the queue of a site with so many CPUs. Jobs that wait for something else than their turn, as held and
-    /// throttled ones, do not wait in the queue.
+    /// Joins ended jobs and the queue of a site with these nodes, of which so much is counted. Jobs that wait for something else than their
+    /// turn, as held and throttled ones, do not wait in the queue. A job for several partitions waits in the pool of the first that
+    /// has what it needs.
     ///
     /// # Errors
     /// Returns an error if there is no job at all.
-    pub fn new(ended: &[FinishedJob], queue: &Queue, cpus: u64, now: Time) -> Result<PastAndQueue, LogError> {
+    pub fn new(
+        ended: &[FinishedJob],
+        queue: &Queue,
+        nodes: &[Node],
+        counted: Counted,
+        now: Time,
+    ) -> Result<PastAndQueue, LogError> {
+        let of_queue = queue.jobs.iter().flat_map(|job| &job.partitions);
+        let used: BTreeSet<&str> =
+            of_queue.map(String::as_str).chain(ended.iter().filter_map(|job| job.partition.as_deref())).collect();
+        let (pools, held) = (Pools::new(nodes, counted, &used), Held::new(counted, nodes));
         let mut names = [Names::default(), Names::default(), Names::default()];
         let mut all: Vec<(PastJob, Option<usize>)> = Vec::new();
         for job in ended {
-            let times = [job.submit, job.start, job.end].map(seconds);
+            let times = [job.submit, job.start, job.end].map(Time::whole_secs);
             let of = [Some(job.user.as_str()), job.account.as_deref(), job.partition.as_deref()];
-            all.push((past_job(&mut names, of, times, cpus_of(&job.held), &job.limit), None));
+            all.push((past_job(&mut names, &pools, of, times, counted.held(&job.held), &job.limit), None));
         }
         for (record, job) in queue.jobs.iter().enumerate() {
-            let submit = seconds(job.submit.unwrap_or(now));
+            let submit = job.submit.unwrap_or(now).whole_secs();
             let of = [Some(job.user.as_str()), job.account.as_deref(), job.partitions.first().map(String::as_str)];
-            let cpus = cpus_of_record(job);
             if job.state.holds_resources() {
-                let start = seconds(job.start.unwrap_or(now)).min(seconds(now) - 1).max(submit.min(seconds(now) - 1));
-                let job = past_job(&mut names, of, [submit.min(start), start, LATER_S], cpus, &job.limit);
+                let before = now.whole_secs() - 1;
+                let start = job.start.unwrap_or(now).whole_secs().min(before).max(submit.min(before));
+                let times = [submit.min(start), start, LATER_S];
+                let job = past_job(&mut names, &pools, of, times, held.by(job), &job.limit);
                 all.push((job, Some(record)));
             } else if waits(job, now) {
-                let job_of_queue = past_job(&mut names, of, [submit, LATER_S, LATER_S + 1], cpus, &job.limit);
+                let (times, size) = ([submit, LATER_S, LATER_S + 1], counted.need(job));
+                let pool = pools.of_job(job.partitions.iter().map(String::as_str), size);
+                let job_of_queue = PastJob { pool, ..past_job(&mut names, &pools, of, times, size, &job.limit) };
                 for _ in 0..tasks_at_once(queue, job).min(MOST_TASKS) {
                     all.push((job_of_queue, Some(record)));
                 }
@@ -77,8 +100,8 @@ impl PastAndQueue {
         all.sort_by_key(|(job, _)| job.submit);
         let (jobs, records): (Vec<PastJob>, Vec<Option<usize>>) = all.into_iter().unzip();
         let [users, accounts, partitions] = names;
-        let log = Log::from_jobs(jobs, users.len(), i64::try_from(cpus).ok().filter(|cpus| *cpus > 0))?;
-        Ok(PastAndQueue { log, users, accounts, partitions, records })
+        let log = Log::from_jobs(jobs, users.len(), pools.capacities().to_vec())?;
+        Ok(PastAndQueue { log, pools, users, accounts, partitions, records })
     }
 
     /// Returns the first job of the log that is this record of the queue.
@@ -103,18 +126,23 @@ impl PastAndQueue {
         let starts_now = waiting.is_some_and(|waiting| forecaster.waiting_job_starts_now(waiting));
         let forecast = match (waiting, job.begins(now)) {
             (Some(waiting), _) => forecaster.waiting_job(waiting)?,
-            (None, Some(_)) if job.no_turn().is_none() => forecaster.new_job(&self.new_job(&NewJob {
-                user: &job.user,
-                account: job.account.as_deref(),
-                partition: job.partitions.first().map(String::as_str),
-                cpus: cpus_of_record(job),
-                limit: job.limit.span().unwrap_or(Span::from_secs(NO_LIMIT_S as u64)),
-            })),
+            (None, Some(_)) if job.no_turn().is_none() => {
+                let new = NewJob {
+                    user: &job.user,
+                    account: job.account.as_deref(),
+                    partition: job.partitions.first().map(String::as_str),
+                    cpus: 0,
+                    memory: 0,
+                    gpus: 0,
+                    limit: job.limit.span().unwrap_or(Span::from_secs(NO_LIMIT_S as u64)),
+                };
+                forecaster.new_job(&PastJob { size: self.pools.counted.need(job), ..self.new_job(&new) })
+            }
             _ => return None,
         };
-        let waited = seconds(now) - seconds(job.submit.unwrap_or(now));
-        let start = StartRecord::new(seconds(now), waited, &forecast, format!("job {}", job.id));
-        Some(bounded_start(start.of_job(job.id, job.user.clone()), job, starts_now, now))
+        let waited = now.whole_secs() - job.submit.unwrap_or(now).whole_secs();
+        let start = StartRecord::new(now.whole_secs(), waited, &forecast, format!("job {}", job.id));
+        Some(bounded_start(start.of_job(job.id, job.user.clone()), job, starts_now, &self.pools, now))
     }
 
     /// Returns a job that could be submitted, for the forecaster.
@@ -122,32 +150,32 @@ impl PastAndQueue {
         let user = self.users.id(job.user).unwrap_or(self.log.stranger());
         let latest = self.log.jobs().iter().rev().find(|past| past.user == user).or(self.log.jobs().last());
         let named = |names: &Names, name: Option<&str>| name.map(|name| names.id(name).unwrap_or(NONE));
+        let size = self.pools.counted.size(job.cpus.max(1), job.memory, job.gpus);
+        let pool = match (job.partition, latest) {
+            (Some(partitions), _) => self.pools.of_job(partitions.split(','), size),
+            (None, Some(latest)) => self.pools.that_has(size, latest.pool),
+            (None, None) => self.pools.of_job([], size),
+        };
         PastJob {
             submit: 0,
             start: 0,
             end: 0,
-            size: i64::try_from(job.cpus).unwrap_or(i64::MAX).max(1),
-            limit: ((job.limit.nanos() / 1_000_000_000) as i64).max(1),
+            size,
+            limit: job.limit.whole_secs().max(1),
             user,
             account: named(&self.accounts, job.account).unwrap_or(latest.map_or(NONE, |l| l.account)),
             queue: named(&self.partitions, job.partition).unwrap_or(latest.map_or(NONE, |l| l.queue)),
+            pool,
         }
     }
 }
 
-fn seconds(time: Time) -> i64 {
-    (time.nanos() / 1_000_000_000) as i64
-}
-
-fn cpus_of(held: &Tres) -> u64 {
-    held.cpus().max(1)
-}
-
 fn past_job(
     [users, accounts, partitions]: &mut [Names; 3],
+    pools: &Pools,
     [user, account, partition]: [Option<&str>; 3],
     [submit, start, end]: [i64; 3],
-    cpus: u64,
+    size: Size,
     limit: &Limit,
 ) -> PastJob {
     let id = |names: &mut Names, name: Option<&str>| name.map_or(NONE, |name| names.intern(name));
@@ -155,11 +183,12 @@ fn past_job(
         submit,
         start: start.max(submit),
         end: end.max(start),
-        size: i64::try_from(cpus).unwrap_or(i64::MAX),
-        limit: limit.span().map_or(0, |span| (span.nanos() / 1_000_000_000) as i64),
+        size,
+        limit: limit.span().map_or(0, Span::whole_secs),
         user: id(users, user),
         account: id(accounts, account),
         queue: id(partitions, partition),
+        pool: pools.of_partition(partition),
     }
 }
 
@@ -168,6 +197,7 @@ mod tests {
     use evenhand_forecast::Forecaster;
 
     use super::*;
+    use crate::nodes::Nodes;
 
     #[test]
     fn the_queue_and_the_past_are_one_log() {
@@ -182,18 +212,84 @@ mod tests {
             ended += &format!("{n}|ann|a|main|{at}|{}|{}|00:20:00|cpu=8|n1\n", at + 1, at + 601);
         }
         let ended = FinishedJob::parse(&ended).unwrap();
-        let past = PastAndQueue::new(&ended, &queue, 8, Time::from_secs(100_000)).unwrap();
+        let nodes = Nodes::parse("NodeName=n1 CPUTot=8 Partitions=main State=IDLE\n").unwrap().nodes;
+        let now = Time::from_secs(100_000);
+        let past = PastAndQueue::new(&ended, &queue, &nodes, Counted::default(), now).unwrap();
         let job = past.job_of_record(1).unwrap();
-        assert_eq!((past.job_of_record(2), past.log.capacity()), (None, Some(8)));
+        assert_eq!((past.job_of_record(2), past.log.capacity(0)), (None, Some(Size::from(8))));
         let mut forecaster = Forecaster::at(&past.log, 100_000, 1);
         assert_eq!(forecaster.waiting(), [job as u32]);
         // Ann's jobs run 600 s, and the one that runs has run for 500.
         let forecast = forecaster.waiting_job(job).unwrap();
         assert!((50..=700).contains(&forecast.quantiles[1]), "{forecast:?}");
-        let known = NewJob { user: "bob", account: None, partition: Some("main"), cpus: 8, limit: Span::from_secs(60) };
+        let known = NewJob {
+            user: "bob",
+            account: None,
+            partition: Some("main"),
+            cpus: 8,
+            memory: 0,
+            gpus: 0,
+            limit: Span::from_secs(60),
+        };
         let stranger = NewJob { user: "zoe", ..known.clone() };
         assert_eq!(past.new_job(&known).user, past.log.jobs()[job].user);
         assert_eq!(past.new_job(&stranger).user, past.log.stranger());
         assert!(forecaster.new_job(&past.new_job(&stranger)).quantiles[1] >= 0);
+    }
+
+    /// Ann's jobs hold both GPUs for another 600 s; bob's waits for one. There are 8 nodes of which two have GPUs.
+    fn gpu_site(counted: Counted) -> (PastAndQueue, Queue) {
+        let queue = "JOBID|USER|STATE|REASON|PARTITION|PRIORITY|SUBMIT_TIME|START_TIME|TIME_LIMIT|CPUS|TRES_ALLOC\n\
+            8|ann|RUNNING|None|gpu|9|99000|99400|20:00|1|cpu=1,mem=1G,gres/gpu=2\n\
+            9|bob|PENDING|Priority|gpu|8|99900|N/A|5:00|1|cpu=1,mem=1G,gres/gpu=1\n\
+            10|bob|PENDING|Priority|main|8|99900|N/A|5:00|1|cpu=1,mem=1G\n";
+        let queue = Queue::parse(queue).unwrap();
+        let mut ended = String::from("JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES|NodeList\n");
+        for n in 0..50 {
+            let at = 1000 * n;
+            ended += &format!("{n}|ann|a|gpu|{at}|{at}|{}|00:20:00|cpu=1,mem=1G,gres/gpu=2|g1\n", at + 1200);
+        }
+        let nodes = "NodeName=g1 CPUTot=8 RealMemory=8000 Gres=gpu:2 Partitions=gpu State=MIXED\n\
+            NodeName=n1 CPUTot=8 RealMemory=8000 Partitions=main State=IDLE\n";
+        let (ended, nodes) = (FinishedJob::parse(&ended).unwrap(), Nodes::parse(nodes).unwrap().nodes);
+        (PastAndQueue::new(&ended, &queue, &nodes, counted, Time::from_secs(100_000)).unwrap(), queue)
+    }
+
+    #[test]
+    fn a_job_that_waits_for_a_gpu_starts_when_one_is_free() {
+        let now = Time::from_secs(100_000);
+        let start = |counted: Counted, record: usize| {
+            let (past, queue) = gpu_site(counted);
+            let mut forecaster = Forecaster::at(&past.log, 100_000, 1);
+            past.start_of_record(&mut forecaster, &queue, record, now).unwrap().unwrap()
+        };
+        let gpus = Counted { memory: true, gpus: true };
+        let waits = start(gpus, 1);
+        assert!((400..=800).contains(&waits.median_s), "{waits:?}");
+        assert_eq!(
+            waits.caveats,
+            [
+                "The forecast counts the CPUs, memory and GPUs of the partitions that share nodes with its own: not types of GPUs, whole \
+              nodes or certain nodes."
+            ]
+        );
+        // One without GPUs in the other pool starts at once, and by CPUs alone each does.
+        assert_eq!(start(gpus, 2).median_s, 0);
+        assert_eq!(start(Counted::default(), 1).median_s, 0);
+    }
+
+    #[test]
+    fn a_new_job_waits_in_the_pool_of_its_partition_or_of_its_user_s_latest_job() {
+        let (past, _) = gpu_site(Counted { memory: true, gpus: true });
+        let new = |user: &str, partition: Option<&str>| {
+            let limit = Span::from_secs(60);
+            let job = NewJob { user, account: None, partition, cpus: 2, memory: 3 << 20, gpus: 1, limit };
+            past.new_job(&job)
+        };
+        assert_eq!(new("ann", None).size, Size::new([2, 3, 1]));
+        // Bob's latest job ran where there are no GPUs.
+        let asked =
+            [("ann", None), ("bob", None), ("ann", Some("main")), ("ann", Some("main,gpu")), ("ann", Some("gone"))];
+        assert_eq!(asked.map(|(user, partition)| new(user, partition).pool), [0, 0, 1, 0, 0]);
     }
 }

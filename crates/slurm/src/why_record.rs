@@ -1,10 +1,13 @@
 //! Why a job waits, as a record: what `evenhand slurm why` prints and `evenhand serve` shows.
 
+use evenhand_forecast::Size;
 use evenhand_model::duration_text::duration;
 use evenhand_model::{Time, counted};
 use serde::Serialize;
 
+use crate::amount_text::{amount, asks_for, number, waits_for};
 use crate::explain_wait::{Planned, Request, WaitingJob};
+use crate::pool::{Counted, PoolResource};
 use crate::priorities::{FactorRecord, Priority};
 use crate::queue::{Job, JobState, Queue};
 use crate::waiting_reasons::{ReasonKind, explain_reason};
@@ -36,6 +39,8 @@ pub struct WhyRecord {
     pub what_if: Vec<WhatIfRecord>,
     /// Where Slurm itself plans to start it.
     pub slurm_start_s: Option<f64>,
+    /// What the planned starts count, and what not, as a sentence.
+    pub what_if_note: String,
     /// What could not be seen, in sentences.
     pub not_seen: Vec<String>,
 }
@@ -62,6 +67,8 @@ pub struct BeforeRecord {
     pub jobs: u64,
     /// How many CPUs.
     pub cpus: u64,
+    /// How many GPUs, where the job's partitions have some.
+    pub gpus: u64,
     /// The part of the CPUs for which jobs before it wait.
     pub share: f64,
 }
@@ -77,6 +84,10 @@ pub struct StandingRecord {
     pub cpus_free: u64,
     /// How many CPUs.
     pub cpus: u64,
+    /// What it asks for of each resource that is counted, and what its partitions have: CPUs, bytes of memory, GPUs.
+    pub resources: Vec<AmountRecord>,
+    /// The same as sentences.
+    pub asks_for: String,
     /// Slurm's priority.
     pub priority: Option<u64>,
     /// The site factor in it.
@@ -87,6 +98,19 @@ pub struct StandingRecord {
     pub jobs_running: u64,
     /// The user's waiting jobs.
     pub jobs_waiting: u64,
+}
+
+/// What a job asks for of a resource, and what its partitions have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct AmountRecord {
+    /// The resource: `cpu`, `mem` in bytes, `gpu`.
+    pub resource: &'static str,
+    /// What the job asks for.
+    pub requested: u64,
+    /// What of it is free on nodes that are not down or drained.
+    pub free: u64,
+    /// What these nodes have.
+    pub has: u64,
 }
 
 /// A planned start for a request.
@@ -115,7 +139,7 @@ impl WhyRecord {
         let ahead = waiting.ahead();
         let cpus: u64 = ahead.iter().map(|a| a.cpus).fold(0, u64::saturating_add).max(1);
         let on = match kind {
-            ReasonKind::Resources => "cpu, memory, GPUs or nodes".to_string(),
+            ReasonKind::Resources => waits_for(waiting),
             ReasonKind::Priority => format!("{} before it", counted(waiting.jobs_before(), "job", "jobs")),
             ReasonKind::Dependency => job.dependency.clone().unwrap_or_else(|| job.reason().to_string()),
             _ => job.reason().to_string(),
@@ -133,7 +157,7 @@ impl WhyRecord {
                 no_turn.why, no_turn.remedy
             ));
         }
-        not_seen.extend(contradicted(&what_if, job, now));
+        not_seen.extend(contradicted(&what_if, planned.counted, job, now));
         WhyRecord {
             job: job.id,
             user: job.user.clone(),
@@ -151,44 +175,72 @@ impl WhyRecord {
                     account: a.account,
                     jobs: a.jobs,
                     cpus: a.cpus,
+                    gpus: a.gpus,
                 })
                 .collect(),
             standing: StandingRecord {
                 jobs_before: waiting.jobs_before(),
                 cpus_requested: job.cpus.unwrap_or_else(|| job.requested.cpus()),
-                cpus_free: waiting.free_cpus,
-                cpus: waiting.cpus,
+                cpus_free: PoolResource::Cpus.of(waiting.free).unsigned_abs(),
+                cpus: PoolResource::Cpus.of(waiting.capacity).unsigned_abs(),
+                resources: amounts(waiting),
+                asks_for: asks_for(waiting),
                 priority: job.priority,
                 site_factor: priority.map(|p| p.site_factor),
                 priority_factors: priority.map_or_else(Vec::new, |p| p.factors.clone()),
                 jobs_running: of_user(|job| job.state.holds_resources()),
                 jobs_waiting: of_user(|job| job.state == JobState::Pending),
             },
-            what_if: what_if.iter().map(|planned| what_if_record(planned, job, now)).collect(),
+            what_if: what_if.iter().map(|start| what_if_record(start, planned.need(), now)).collect(),
             slurm_start_s: job.start.map(Time::secs_f64),
+            what_if_note: what_if_note(planned.counted),
             not_seen,
         }
     }
 }
 
-/// Says so where Slurm plans a job only after the start that is planned by CPUs.
-fn contradicted(what_if: &[Planned], job: &Job, now: Time) -> Option<String> {
-    let by_cpus = what_if.first()?.start_s?;
-    let by_slurm = job.planned_start(now)?.since(now).nanos() / 1_000_000_000;
+fn amounts(waiting: &WaitingJob<'_>) -> Vec<AmountRecord> {
+    let amount = |resource: PoolResource| {
+        // Records have memory in bytes.
+        let unit = if resource == PoolResource::Memory { 1 << 20 } else { 1 };
+        let of = |size: Size| u64::try_from(resource.of(size)).unwrap_or_default().saturating_mul(unit);
+        let [requested, free, has] = [waiting.need(), waiting.free, waiting.capacity].map(of);
+        AmountRecord { resource: resource.name(), requested, free, has }
+    };
+    waiting.counted.resources().map(amount).collect()
+}
+
+/// What the planned starts count, and what not.
+fn what_if_note(counted: Counted) -> String {
+    format!(
+        "Planned by {}, with all jobs running to their limits and none submitted; {} and the shapes of nodes are not planned.",
+        counted.words(),
+        counted.not_counted().join(", ")
+    )
+}
+
+/// Says so where Slurm plans a job only after the start that is planned here.
+fn contradicted(what_if: &[Planned], counted: Counted, job: &Job, now: Time) -> Option<String> {
+    let planned = what_if.first()?.start_s?;
+    let by_slurm = job.planned_start(now)?.since(now).whole_secs();
     // Slurm looks again each bf_interval, so that its plan may be a minute old.
-    (by_cpus.saturating_add(60) < by_slurm as i64).then(|| {
-        "Slurm itself plans a later start than this plan by CPUs: the job lacks something that the plan does not count, such as memory, \
-         GPUs, whole nodes or certain nodes, and asking for fewer CPUs or less time may not help."
-            .to_string()
+    (planned.saturating_add(60) < by_slurm).then(|| {
+        format!(
+            "Slurm itself plans a later start than this plan by {}: the job lacks something that the plan does not count, such as {}, \
+             whole nodes or certain nodes, and asking for {} or less time may not help.",
+            counted.words(),
+            counted.not_counted().join(", "),
+            if counted == Counted::default() { "fewer CPUs" } else { "less" },
+        )
     })
 }
 
-fn what_if_record(planned: &Planned, job: &Job, now: Time) -> WhatIfRecord {
+fn what_if_record(planned: &Planned, need: Size, now: Time) -> WhatIfRecord {
     let change = match planned.request {
         Request::Unchanged => "none: as submitted".to_string(),
         Request::Limit(limit) => format!("a wall time of {}", duration(limit as f64)),
-        Request::Cpus(cpus) => {
-            format!("{cpus} CPUs instead of {}", job.cpus.unwrap_or_else(|| job.requested.cpus()))
+        Request::Less(resource, less) => {
+            format!("{} instead of {}", amount(resource, less), number(resource, resource.of(need)))
         }
     };
     WhatIfRecord { change, start: planned.start_s.map(|start| now.secs_f64() + start as f64) }
@@ -208,7 +260,7 @@ mod tests {
         let queue = Queue::parse(&text).unwrap();
         let nodes = Nodes::parse("NodeName=n1 CPUTot=8 Partitions=main State=IDLE\n").unwrap().nodes;
         let now = Time::from_secs(1000);
-        let waiting = WaitingJob::new(&queue, &nodes, 0, now);
+        let waiting = WaitingJob::new(&queue, &nodes, Counted::default(), 0, now);
         WhyRecord::new(&queue, &waiting, &waiting, None, now, Vec::new())
     }
 

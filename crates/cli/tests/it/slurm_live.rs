@@ -10,7 +10,8 @@ use crate::test_folder::{ProgramOutput, TestFolder};
 /// Stand-ins for Slurm's commands that print files. Of `squeue` the times are seconds from now.
 struct Site(TestFolder);
 
-/// Job 4 holds both GPUs and most memory of n1 for 2 h. The others wait.
+/// Job 4 holds both GPUs and most memory of n1 for 2 h; jobs of the past used a twentieth of their limits. The others wait, 16 for a
+/// certain node.
 const QUEUE: &str = "\
 JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|USER|ACCOUNT|PARTITION|STATE|REASON|SUBMIT_TIME|ELIGIBLE_TIME|START_TIME|TIME_LIMIT|PRIORITY|NODES|CPUS|TRES_ALLOC|NODELIST
 4|4|N/A|ann|all|main|RUNNING|None|{-100}|{-100}|{-100}|2:00:00|1|1|1|cpu=1,mem=6000M,node=1,gres/gpu=2|n1
@@ -23,6 +24,7 @@ JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|USER|ACCOUNT|PARTITION|STATE|REASON|SUBMIT_TIME
 13|10|2|bob|all|main|RUNNING|None|{-70}|{-70}|{-60}|30:00|5|1|1|cpu=1,mem=100M,node=1|n1
 14|14|N/A|bob|all|main|PENDING|ReqNodeNotAvail, UnavailableNodes:n2|{-60}|{-60}|N/A|30:00|4|1|1|cpu=1,mem=100M,node=1|
 15|15|N/A|bob|all|main|PENDING|Priority|{-50}|{-50}|{7100}|30:00|3|1|1|cpu=1,mem=100M,node=1,gres/gpu=1|
+16|16|N/A|bob|all|main|PENDING|Resources|{-40}|{-40}|{7100}|30:00|2|1|1|cpu=1,mem=100M,node=1|
 ";
 
 const NODES: &str = "\
@@ -107,14 +109,24 @@ fn no_start_is_forecast_for_what_no_turn_brings_and_none_is_now_where_slurm_plan
     when("6").assert_fails(3, &["Slurm's reason is Resources", "has not planned its start yet"]);
     let start =
         |job: &str| site.run(&["when", job, "--format", "json"]).assert_succeeds().json()["forecasts"][0].clone();
+    let counts = "The forecast counts the CPUs, memory and GPUs of the whole site: not types of GPUs, whole nodes";
+    let caveat = |start: &serde_json::Value, at: usize| start["caveats"][at].as_str().unwrap().to_string();
+    // The GPUs are free when job 4 has used a twentieth of its limit, by which Slurm plans.
     for job in ["5", "15"] {
         let gpus = start(job);
-        assert_eq!(gpus["planned_by"], "slurm", "{gpus}");
-        assert!(gpus["median_s"].as_i64().unwrap() > 7000, "{gpus}");
-        assert_eq!(gpus["slurm_start_s"], gpus["start_s"]);
-        assert!(gpus["caveats"][0].as_str().unwrap().contains("CPUs of the whole site alone"), "{gpus}");
+        assert_eq!(gpus["planned_by"], serde_json::Value::Null, "{gpus}");
+        assert!((200..400).contains(&gpus["median_s"].as_i64().unwrap()), "{gpus}");
+        assert!(caveat(&gpus, 0).starts_with(counts), "{gpus}");
+        assert!(caveat(&gpus, 1).contains("which is later than the forecast"), "{gpus}");
+        assert_eq!(gpus["slurm_start_s"].as_i64().unwrap() - gpus["start_s"].as_i64().unwrap(), 7100 - 260);
     }
-    let text = unfolded(&when("5").assert_succeeds());
+    // What is not counted is Slurm's to plan.
+    let node = start("16");
+    assert_eq!(node["planned_by"], "slurm", "{node}");
+    assert!(node["median_s"].as_i64().unwrap() > 7000, "{node}");
+    assert_eq!(node["slurm_start_s"], node["start_s"]);
+    assert!(caveat(&node, 0).starts_with(counts), "{node}");
+    let text = unfolded(&when("16").assert_succeeds());
     assert!(text.contains("at most 2 h - ") && text.contains("Slurm found that it cannot"), "{text}");
     let later = start("8");
     assert!(later["median_s"].as_i64().unwrap() >= 7100 && later["begin_s"] == later["slurm_start_s"], "{later}");
@@ -134,8 +146,10 @@ fn a_job_that_could_be_submitted_is_held_against_its_partition() {
     site.run(&["when", "--script", "gpus.sh"]).assert_fails(2, &["gpus.sh: found", "7 GPUs a node"]);
     site.0.write("gpus.sh", "#!/bin/sh\n#SBATCH --gres=gpu:1 -t 10\n");
     let gpu = site.run(&["when", "--script", "gpus.sh", "--format", "json"]).assert_succeeds().json();
-    assert_eq!(gpu["forecasts"][0]["planned_by"], "limits", "{gpu}");
-    assert!(gpu["forecasts"][0]["median_s"].as_i64().unwrap() > 7000, "{gpu}");
+    // Behind two jobs for which the GPUs are free when job 4 ends.
+    let forecast = &gpu["forecasts"][0];
+    assert!((400..500).contains(&forecast["median_s"].as_i64().unwrap()), "{gpu}");
+    assert!(forecast["caveats"][0].as_str().unwrap().starts_with("What it asks for is not free now."), "{gpu}");
     let mut nameless = site.command(&["when", "--shape", "1x2cpu,1h"]);
     let output = nameless.env_remove("USER").env_remove("LOGNAME").output().unwrap();
     ProgramOutput::of(output).assert_fails(2, &["--user: neither USER nor LOGNAME", "give --user NAME"]);
@@ -154,9 +168,23 @@ fn the_reasons_of_slurm_decide_who_stands_before_and_what_is_planned() {
     let throttled = why("10");
     assert_eq!(throttled["what_if"].as_array().unwrap().len(), 0);
     assert!(throttled["not_seen"].to_string().contains("No start is planned here"), "{throttled}");
-    assert!(why("5")["not_seen"].to_string().contains("Slurm itself plans a later start"));
+    assert!(why("16")["not_seen"].to_string().contains("Slurm itself plans a later start"));
+    // The plan counts GPUs, and so agrees with Slurm's.
+    let gpus = why("5");
+    assert!(!gpus["not_seen"].to_string().contains("Slurm itself plans"), "{gpus}");
+    let planned = gpus["what_if"][0]["start"].as_f64().unwrap();
+    assert!((planned - gpus["slurm_start_s"].as_f64().unwrap()).abs() < 2.0, "{gpus}");
+    assert_eq!(gpus["blocked_by"][0]["on"], "1 GPU: 0 of 2 are free");
+    let of_gpus = &gpus["standing"]["resources"][2];
+    assert_eq!((&of_gpus["resource"], &of_gpus["free"], &of_gpus["has"]), (&"gpu".into(), &0.into(), &2.into()));
     let text = unfolded(&site.run(&["why", "5"]).assert_succeeds());
     assert!(!text.contains("at the head of its queue"), "{text}");
+    assert!(
+        text.contains("It asks for 1 CPU, 100 MiB of memory and 1 GPU. In its partitions 5 of 8 CPUs, 1.8 GiB of 7.8 GiB of memory and 0 of 2")
+            && text.contains("GPUs are free: too few GPUs.")
+            && text.contains("Planned by CPUs, memory and GPUs, with all jobs running to their limits"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -15,16 +15,19 @@ pub(crate) struct JobSpec {
     pub(crate) user: u64,
 }
 
-fn workload(jobs: &[JobSpec], start: impl Fn(usize) -> Option<u64>) -> Workload {
-    let mut builder = WorkloadBuilder::new([Resource::new("cpu", "")]);
+fn workload(jobs: &[JobSpec], others: &[[u64; 2]], start: impl Fn(usize) -> Option<u64>) -> Workload {
+    let names = ["cpu", "mem", "gpu"];
+    let resources = if others.is_empty() { 1 } else { 3 };
+    let mut builder = WorkloadBuilder::new(names[..resources].iter().map(|name| Resource::new(*name, "")));
     for (n, job) in jobs.iter().enumerate() {
+        let [memory, gpus] = others.get(n).copied().unwrap_or_default();
         builder.push(&Task {
             submit: Time::from_secs(job.submit),
             start: start(n).map(Time::from_secs),
             duration: Span::from_secs(job.run),
             requested: Some(Span::from_secs(job.limit)),
             user: &format!("u{}", job.user),
-            amounts: &[u128::from(job.size) * 1_000_000_000],
+            amounts: &[job.size, memory, gpus].map(|amount| u128::from(amount) * 1_000_000_000)[..resources],
             ..Task::default()
         });
     }
@@ -33,20 +36,29 @@ fn workload(jobs: &[JobSpec], start: impl Fn(usize) -> Option<u64>) -> Workload 
 
 /// When the simulator starts jobs that are sorted by submission, first come first served with EASY backfilling.
 pub(crate) fn simulated_starts(jobs: &[JobSpec], capacity: u64) -> Vec<u64> {
-    let w = workload(jobs, |_| None);
-    let capacity = Capacity::new(w.resources(), vec![capacity.into()]).unwrap();
+    starts_in(&workload(jobs, &[], |_| None), &[capacity])
+}
+
+/// The same on a pool of three resources, where each job needs so much of the two others.
+pub(crate) fn starts_on_pool(jobs: &[JobSpec], others: &[[u64; 2]], capacities: [u64; 3]) -> Vec<u64> {
+    starts_in(&workload(jobs, others, |_| None), &capacities)
+}
+
+fn starts_in(w: &Workload, capacities: &[u64]) -> Vec<u64> {
+    let capacities = capacities.iter().map(|&amount| amount.into()).collect();
+    let capacity = Capacity::new(w.resources(), capacities).unwrap();
     let site = Site::pool(&capacity);
     let weights = Weights::equal(w.users().len());
     let mut policy = Registry::built_in().build("fifo", &PolicyContext::new(site.total(), &weights)).unwrap();
     let options = JobOptions { backfill: Backfill::Easy, ..JobOptions::default() };
-    let (tasks, on_site) = (UserTasks::new(&w), Jobs::new(&w, &site, Layout::Auto));
-    let found = simulate_jobs(&w, &tasks, &site, &on_site, policy.as_mut(), options, &Progress::default()).unwrap();
+    let (tasks, on_site) = (UserTasks::new(w), Jobs::new(w, &site, Layout::Auto));
+    let found = simulate_jobs(w, &tasks, &site, &on_site, policy.as_mut(), options, &Progress::default()).unwrap();
     found.starts.iter().map(|ns| ns / 1_000_000_000).collect()
 }
 
 /// The jobs with their starts.
 pub(crate) fn log_of(jobs: &[JobSpec], starts: &[u64]) -> Workload {
-    workload(jobs, |n| Some(starts[n]))
+    workload(jobs, &[], |n| Some(starts[n]))
 }
 
 /// Jobs of a busy site of 64 processors: users with habits, who submit several alike jobs at a time, in the day more than at night.

@@ -3,5 +3,6 @@
 
 mod calibration;
 mod generated_log;
+mod pools;
 mod replay_against_simulator;
 mod why;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod agent;
+mod gpus;
 mod open_connections;
 mod socket_in_use;
 
@@ -68,6 +69,15 @@ impl Serving {
     }
 
     fn start_by(clock: fn() -> Time, private_data: &str, change: impl FnOnce(&mut Options)) -> Serving {
+        Serving::start_site([QUEUE, NODE], clock, private_data, change)
+    }
+
+    fn start_site(
+        [queue, nodes]: [&str; 2],
+        clock: fn() -> Time,
+        private_data: &str,
+        change: impl FnOnce(&mut Options),
+    ) -> Serving {
         let mut sacct = "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES|NodeList\n".to_string();
         for n in 0..50 {
             let at = 40_000 + 1000 * n;
@@ -77,8 +87,8 @@ impl Serving {
             "ClusterName = lab\nSlurmUser = slurm(64030)\nPriorityDecayHalfLife = 7-00:00:00\nPrivateData = {private_data}\n"
         );
         let site = RecordedOutput::default()
-            .with("squeue", QUEUE)
-            .with("scontrol show node", NODE)
+            .with("squeue", queue)
+            .with("scontrol show node", nodes)
             .with("scontrol show config", config)
             .with("sprio", "JOBID|SITE|PRIORITY|AGE|NICE\n2|3|8|10|5\n")
             .with("sacctmgr", "Cluster|Account|ParentName|User|Partition|Share\nlab|root||||1\nlab|art|root|||1\nlab|art||ann||1\nlab|bio|root|||3\nlab|bio||bob||1\n")

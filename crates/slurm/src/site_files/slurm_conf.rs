@@ -9,7 +9,7 @@ use crate::cluster_from_site::shortened;
 use crate::configuration::Configuration;
 use crate::nodes::Node;
 use crate::parse_values::{Limit, expected_number, number};
-use crate::partitions::Partition;
+use crate::partitions::{DefaultMemory, Partition};
 use evenhand_model::{Amount, expand_hostlist};
 use evenhand_policies::{BILLING_WEIGHTS, TresWeight};
 use evenhand_workload::slurm_notation::parse_gres;
@@ -290,6 +290,7 @@ fn partition(name: &Setting, statement: &Statement) -> Result<Partition, SiteFil
             .is_some_and(|t| t.eq_ignore_ascii_case("EXCLUSIVE")),
         grace_time: whole(statement, "GraceTime")?.unwrap_or(0),
         qos: text("QOS").filter(|name| name != "N/A"),
+        default_memory: DefaultMemory::of(text),
         line: 0,
     })
 }

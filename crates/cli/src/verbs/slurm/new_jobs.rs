@@ -4,7 +4,7 @@
 use evenhand_documents::did_you_mean;
 use evenhand_forecast::StartRecord;
 use evenhand_model::{Span, Time};
-use evenhand_slurm::{BatchRequest, NeverStarts, NewRequest, Node, Partition, Queue};
+use evenhand_slurm::{BatchRequest, Configuration, NeverStarts, NewRequest, Node, Partition, Pools, Queue};
 
 use crate::arguments::SlurmWhenArgs;
 use crate::failure::Failure;
@@ -16,6 +16,8 @@ pub(super) struct Wanted {
     pub(super) name: String,
     /// How many CPUs it needs in all.
     pub(super) cpus: u64,
+    /// How much memory it needs in all, in bytes; 0 if it names none.
+    memory: u64,
     /// What it asks of nodes; its wall time counts where one is named.
     request: NewRequest,
     /// The wall time, if it names one.
@@ -30,8 +32,10 @@ pub(super) struct Wanted {
 /// A job that partitions of the site can start.
 pub(super) struct Admitted<'a> {
     pub(super) wanted: &'a Wanted,
-    /// What it asks of nodes, with the wall time that it has in the first of the partitions.
+    /// What it asks of nodes, with the wall time and the memory that it has in the first of the partitions.
     pub(super) request: NewRequest,
+    /// How much memory it has in all, in bytes.
+    pub(super) memory: u64,
     partitions: Vec<&'a Partition>,
 }
 
@@ -48,6 +52,7 @@ pub(super) fn wanted(args: &SlurmWhenArgs) -> Result<Vec<Wanted>, Failure> {
         let asked = BatchRequest::parse(&name, &text).map_err(Failure::input)?;
         found.push(Wanted {
             cpus: asked.cpus(),
+            memory: asked.memory(),
             request: asked.request(asked.limit.unwrap_or(DEFAULT_LIMIT)),
             limit: asked.limit,
             partition_from: if args.partition.is_some() { "--partition".into() } else { name.clone() },
@@ -70,6 +75,7 @@ pub(super) fn wanted(args: &SlurmWhenArgs) -> Result<Vec<Wanted>, Failure> {
         found.push(Wanted {
             name: text.clone(),
             cpus: shape.total(),
+            memory: 0,
             request,
             limit: Some(shape.wall),
             partition: args.partition.clone(),
@@ -80,11 +86,13 @@ pub(super) fn wanted(args: &SlurmWhenArgs) -> Result<Vec<Wanted>, Failure> {
     Ok(found)
 }
 
-/// Finds the partitions that can start a job: of those that it names, else of all. Refuses one that none ever starts.
+/// Finds the partitions that can start a job: of those that it names, else of all. Refuses one that none ever starts. A job that
+/// names no memory has that of the partition by `with_memory`, the site's configuration, if Slurm counts memory.
 pub(super) fn admitted<'a>(
     wanted: &'a Wanted,
     partitions: &'a [Partition],
     nodes: &[Node],
+    with_memory: Option<&Configuration>,
 ) -> Result<Admitted<'a>, Failure> {
     let named = match &wanted.partition {
         None => {
@@ -99,20 +107,27 @@ pub(super) fn admitted<'a>(
         }
     };
     let mut refused: Option<NeverStarts> = None;
-    let mut can: Vec<(&Partition, NewRequest)> = Vec::new();
+    let mut can: Vec<(&Partition, NewRequest, u64)> = Vec::new();
     for partition in named {
         let of_partition = || partition.default_time.span().or(partition.max_time.span());
         let limit = wanted.limit.or_else(of_partition).unwrap_or(DEFAULT_LIMIT);
         let request = NewRequest { limit, ..wanted.request };
+        let (request, memory) = match with_memory.filter(|_| wanted.memory == 0) {
+            Some(configuration) => {
+                let default = partition.memory_of_jobs_that_name_none(configuration);
+                request.with_default_memory(default, partition, nodes)
+            }
+            None => (request, wanted.memory),
+        };
         match request.check(partition, nodes) {
-            Ok(()) => can.push((partition, request)),
+            Ok(()) => can.push((partition, request, memory)),
             Err(never) => refused = refused.or(Some(never)),
         }
     }
     match (can.first(), refused) {
-        (Some((_, request)), _) => {
-            let request = *request;
-            Ok(Admitted { wanted, request, partitions: can.into_iter().map(|(partition, _)| partition).collect() })
+        (Some(&(_, request, memory)), _) => {
+            let partitions = can.into_iter().map(|(partition, ..)| partition).collect();
+            Ok(Admitted { wanted, request, memory, partitions })
         }
         (None, Some(never)) => Err(Failure::Input(format!("{}: {never}", wanted.name))),
         (None, None) => Err(Failure::Environment("scontrol show partition: the site shows no partition to you".into())),
@@ -132,11 +147,12 @@ fn partition<'a>(name: &str, from: &str, partitions: &'a [Partition]) -> Result<
 
 impl Admitted<'_> {
     /// Puts what is free beside the forecast of the start: the job does not start now if what it asks for is not free. `starts_now` is
-    /// whether it does by the replays, that is by CPUs.
+    /// whether it does by the replays, that is by what the pools count.
     pub(super) fn bounded(
         &self,
         record: StartRecord,
         starts_now: bool,
+        pools: &Pools,
         nodes: &[Node],
         queue: &Queue,
         now: Time,
@@ -154,28 +170,30 @@ impl Admitted<'_> {
         }
         if !record.is_contradicted_by(free_in, starts_now) {
             let mut record = record.not_before(1);
-            record.caveats.push(
-                "What it asks for is not free now. The forecast counts the CPUs of the whole site alone: not memory, GPUs, whole nodes or \
-                 partitions."
-                    .into(),
-            );
+            record.caveats.push(format!(
+                "What it asks for is not free now. The forecast counts {}: not {}.",
+                pools.counts(),
+                pools.misses()
+            ));
             return Ok(record);
         }
         let mut record = record.planned(free_in, "limits");
-        record.caveats.push(
-            "The forecast, which counts the CPUs of the whole site alone, counts on a start at once, but what it asks for is not free: \
-             the start shown is when jobs that run have reached their limits on enough nodes. It is earlier if they end before, and later \
-             if others that wait come first."
-                .into(),
-        );
+        record.caveats.push(format!(
+            "The forecast, which counts {}, counts on a start at once, but what it asks for is not free: the start shown is when jobs \
+             that run have reached their limits on enough nodes. It is earlier if they end before, and later if others that wait come \
+             first.",
+            pools.counts()
+        ));
         Ok(record)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use evenhand_forecast::Forecast;
-    use evenhand_slurm::{Nodes, Partitions};
+    use evenhand_slurm::{Counted, Nodes, Partitions};
 
     use super::*;
 
@@ -198,6 +216,7 @@ mod tests {
         Wanted {
             name: "job".into(),
             cpus,
+            memory: 0,
             request,
             limit,
             partition,
@@ -210,7 +229,7 @@ mod tests {
     fn a_job_that_no_partition_starts_is_refused() {
         let (nodes, partitions) =
             (Nodes::parse(NODES).unwrap().nodes, Partitions::parse(PARTITIONS).unwrap().partitions);
-        let limit = |wanted: Wanted| match admitted(&wanted, &partitions, &nodes) {
+        let limit = |wanted: Wanted| match admitted(&wanted, &partitions, &nodes, None) {
             Ok(job) => Ok((job.partitions.len(), job.request.limit.nanos() / 60_000_000_000)),
             Err(error) => Err(error.to_string()),
         };
@@ -240,10 +259,12 @@ mod tests {
             1|ann|RUNNING|900|10:00|1|cpu=8,node=1|n1\n";
         let queue = Queue::parse(queue).unwrap();
         let wanted = shape(2, Some(2), None);
-        let job = admitted(&wanted, &partitions, &nodes).unwrap();
+        let job = admitted(&wanted, &partitions, &nodes, None).unwrap();
         let start = |quantiles: [i64; 3], nodes: &[Node]| {
             let forecast = Forecast { quantiles, interval: (quantiles[0], quantiles[2]), weights: [1.0, 0.0, 0.0] };
-            job.bounded(StartRecord::new(1000, 0, &forecast, "job".into()), false, nodes, &queue, Time::from_secs(1000))
+            let record = StartRecord::new(1000, 0, &forecast, "job".into());
+            let pools = Pools::new(nodes, Counted::default(), &BTreeSet::new());
+            job.bounded(record, false, &pools, nodes, &queue, Time::from_secs(1000))
         };
         let planned = start([0, 0, 0], &nodes).unwrap();
         assert_eq!((planned.median_s, planned.planned_by), (500, Some("limits")));
@@ -254,5 +275,23 @@ mod tests {
         assert_eq!(start([0, 0, 0], &idle).unwrap().median_s, 0);
         let down = Nodes::parse(&NODES.replace("ALLOCATED", "DOWN")).unwrap().nodes;
         assert!(start([0, 0, 0], &down).unwrap_err().to_string().contains("sinfo --list-reasons"));
+    }
+
+    #[test]
+    fn a_job_that_names_no_memory_has_that_of_its_partition() {
+        let partitions =
+            "PartitionName=main DefMemPerCPU=100 MaxTime=UNLIMITED\nPartitionName=whole MaxTime=UNLIMITED\n";
+        let nodes = NODES.replace("main,express", "main,whole");
+        let (nodes, partitions) =
+            (Nodes::parse(&nodes).unwrap().nodes, Partitions::parse(partitions).unwrap().partitions);
+        let site = Configuration::parse("SelectTypeParameters=CR_Core_Memory\n").unwrap();
+        let memory = |name: &str, site: Option<&Configuration>| {
+            let wanted = shape(2, None, Some(name));
+            let job = admitted(&wanted, &partitions, &nodes, site).unwrap();
+            (job.memory >> 20, job.request.memory_per_node >> 20)
+        };
+        assert_eq!(memory("main", Some(&site)), (200, 200));
+        assert_eq!(memory("whole", Some(&site)), (1000, 1000), "the whole memory of a node");
+        assert_eq!(memory("main", None), (0, 0));
     }
 }

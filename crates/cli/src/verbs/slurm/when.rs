@@ -2,7 +2,7 @@
 
 use evenhand_forecast::{Forecaster, StartRecord};
 use evenhand_model::Span;
-use evenhand_slurm::{FinishedJob, NewJob, Nodes, Partitions, PastAndQueue, Queue};
+use evenhand_slurm::{Configuration, Counted, FinishedJob, NewJob, Nodes, Partitions, PastAndQueue, Queue};
 
 use super::find_job::{caller, check_number, waiting_record};
 use super::new_jobs::{admitted, wanted};
@@ -27,13 +27,20 @@ pub(super) fn run(args: &SlurmWhenArgs, common: &Common, console: &Console) -> R
         has_a_start(&queue.jobs[at])?;
     }
     let nodes = Nodes::read(slurm).map_err(read_failure)?.nodes;
-    let cpus: u64 = nodes.iter().filter(|n| !n.is_unavailable() && !n.is_future()).map(|n| n.cpus).sum();
+    let mut notes = Vec::new();
+    let configuration = or_note(
+        Configuration::read(slurm),
+        "Memory is not counted, as it is not known whether Slurm counts it",
+        &mut notes,
+    )?;
+    let counted = Counted::of(&nodes, configuration.as_ref());
     let partitions = match wanted.is_empty() {
         true => Vec::new(),
         false => Partitions::read(slurm).map_err(read_failure)?.partitions,
     };
-    let wanted = wanted.iter().map(|wanted| admitted(wanted, &partitions, &nodes)).collect::<Result<Vec<_>, _>>()?;
-    let mut notes = Vec::new();
+    let with_memory = configuration.as_ref().filter(|_| counted.memory);
+    let wanted: Vec<_> =
+        wanted.iter().map(|wanted| admitted(wanted, &partitions, &nodes, with_memory)).collect::<Result<_, _>>()?;
     let read = FinishedJob::read(slurm, now.saturating_sub(history), now, true);
     let ended = or_note(read, "Without accounting, run times and waits of the past are not known", &mut notes)?;
     notes.iter().for_each(|note| console.note(note));
@@ -46,8 +53,9 @@ pub(super) fn run(args: &SlurmWhenArgs, common: &Common, console: &Console) -> R
             args.history
         )));
     }
-    let past = PastAndQueue::new(&ended, &queue, cpus, now).map_err(|e| Failure::Environment(e.to_string()))?;
-    let at = (now.nanos() / 1_000_000_000) as i64;
+    let past = PastAndQueue::new(&ended, &queue, &nodes, counted, now);
+    let past = past.map_err(|e| Failure::Environment(e.to_string()))?;
+    let at = now.whole_secs();
     let mut forecaster = Forecaster::at(&past.log, at, common.seed());
     let mut forecasts = Vec::new();
     if let (Some(record), Some(text)) = (record, &args.job) {
@@ -72,12 +80,14 @@ pub(super) fn run(args: &SlurmWhenArgs, common: &Common, console: &Console) -> R
             account: job.wanted.account.as_deref(),
             partition: job.wanted.partition.as_deref(),
             cpus: job.wanted.cpus,
+            memory: job.memory,
+            gpus: job.request.all_gpus(),
             limit: job.request.limit,
         });
         let starts_now = forecaster.new_job_starts_now(&new);
         let start = StartRecord::new(at, 0, &forecaster.new_job(&new), name.clone());
         let start = start.of_shape(name.clone(), Some(user.clone()));
-        forecasts.push(job.bounded(start, starts_now, &nodes, &queue, now)?);
+        forecasts.push(job.bounded(start, starts_now, &past.pools, &nodes, &queue, now)?);
     }
     let record = StartsRecord::new(at, forecaster.waiting().len(), forecasts);
     if console.is_json() { console.json(&record) } else { console.result(&record.text(&LogClock::since_1970(at))) }

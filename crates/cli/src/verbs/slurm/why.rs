@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evenhand_model::calendar::date_and_time;
+use evenhand_model::calendar::date_and_time_of;
 use evenhand_model::{Time, counted};
-use evenhand_slurm::{Configuration, Hold, Job, JobState, Nodes, Priorities, Queue, WaitingJob, WhyRecord};
+use evenhand_slurm::{Configuration, Counted, Hold, Job, JobState, Nodes, Priorities, Queue, WaitingJob, WhyRecord};
 
 use super::find_job::{caller, waiting_record};
 use super::show::or_note;
@@ -50,7 +50,11 @@ pub(super) fn run(args: &SlurmWhyArgs, console: &Console) -> Result<(), Failure>
         "Without sprio, the factors of its priority are not shown",
         &mut notes,
     )?;
-    let configuration = or_note(Configuration::read(slurm), "It is not known what the site hides", &mut notes)?;
+    let configuration = or_note(
+        Configuration::read(slurm),
+        "It is not known what the site hides, and memory is not counted",
+        &mut notes,
+    )?;
     let hidden = configuration.as_ref().and_then(|c| c.get("PrivateData")).filter(|hidden| hidden.contains("jobs"));
     let hides_jobs = hidden.is_some();
     if hides_jobs {
@@ -60,7 +64,8 @@ pub(super) fn run(args: &SlurmWhyArgs, console: &Console) -> Result<(), Failure>
         );
     }
     let priorities = priorities.unwrap_or_default();
-    let waiting = WaitingJob::new(&queue, &nodes, at, now);
+    let counted = Counted::of(&nodes, configuration.as_ref());
+    let waiting = WaitingJob::new(&queue, &nodes, counted, at, now);
     let record = WhyRecord::new(&queue, &waiting, &waiting, priorities.jobs.get(&queue.jobs[at].id), now, notes);
     if console.is_json() { console.json(&record) } else { console.result(&text(&record, &queue.jobs[at], now)) }
 }
@@ -75,13 +80,10 @@ fn short(queue: &Queue, user: &str) -> String {
     }
     let all: u64 = reasons.values().sum();
     let each: Vec<String> = reasons.iter().map(|(reason, n)| format!("{n} {}", printable(reason))).collect();
-    let next = next.map_or(String::new(), |start| format!("; Slurm plans the next start at {}", shown(start)));
+    let next =
+        next.map_or(String::new(), |start| format!("; Slurm plans the next start at {}", date_and_time_of(start)));
     let jobs = counted(all, "job waits", "jobs wait");
     format!("{}: {jobs} ({}){next}.", printable(user), each.join(", "))
-}
-
-fn shown(time: Time) -> String {
-    date_and_time(time.nanos() / 1_000_000_000).unwrap_or_else(|| time.to_string())
 }
 
 fn text(record: &WhyRecord, job: &Job, now: Time) -> String {
@@ -100,13 +102,7 @@ fn text(record: &WhyRecord, job: &Job, now: Time) -> String {
         Some(Hold::User) => lead += " Until its user releases it, it has no start.",
         Some(Hold::Administrator) => lead += " Until an administrator releases it, it has no start.",
         None => {
-            lead += &format!(
-                " {} before it. It asks for {} CPUs; {} of {} in its partitions are free.",
-                counted(s.jobs_before, "job stands", "jobs stand"),
-                s.cpus_requested,
-                s.cpus_free,
-                s.cpus
-            );
+            lead += &format!(" {} before it. {}", counted(s.jobs_before, "job stands", "jobs stand"), s.asks_for);
         }
     }
     let waiting = counted(s.jobs_waiting, "waiting job", "waiting jobs");
@@ -117,7 +113,7 @@ fn text(record: &WhyRecord, job: &Job, now: Time) -> String {
         lead += &site.map_or(".".to_string(), |factor| format!(", of which {factor} is the site factor."));
     }
     if let Some(start) = job.start.filter(|start| *start > now) {
-        lead += &format!(" Slurm plans to start it at {}.", shown(start));
+        lead += &format!(" Slurm plans to start it at {}.", date_and_time_of(start));
     }
     let mut blocks = vec![lead];
     if !s.priority_factors.is_empty() {
@@ -128,10 +124,14 @@ fn text(record: &WhyRecord, job: &Job, now: Time) -> String {
         blocks.push(table.render());
     }
     if !record.before.is_empty() {
-        let mut table = Table::new(2, ["before it", "account", "jobs", "CPUs", "part"]);
+        let has_gpus = record.before.iter().any(|before| before.gpus > 0);
+        let gpus = |text: String| has_gpus.then_some(text);
+        let columns = ["before it", "account", "jobs", "CPUs"].map(String::from).into_iter();
+        let mut table = Table::new(2, columns.chain(gpus("GPUs".into())).chain(["part".into()]));
         for b in record.before.iter().take(8) {
             let account = b.account.as_deref().map_or("-".to_string(), printable);
-            table.row(vec![printable(&b.user), account, b.jobs.to_string(), b.cpus.to_string(), percent(b.share)]);
+            let row = [printable(&b.user), account, b.jobs.to_string(), b.cpus.to_string()].into_iter();
+            table.row(row.chain(gpus(b.gpus.to_string())).chain([percent(b.share)]).collect());
         }
         blocks.push(table.render());
     }
@@ -139,16 +139,15 @@ fn text(record: &WhyRecord, job: &Job, now: Time) -> String {
         let mut table = Table::new(1, ["if it asked for", "planned start", "in"]);
         for w in &record.what_if {
             let row = match w.start {
-                Some(start) => [shown(Time::from_secs(start as u64)), duration((start - now.secs_f64()).max(0.0))],
+                Some(start) => {
+                    [date_and_time_of(Time::from_secs(start as u64)), duration((start - now.secs_f64()).max(0.0))]
+                }
                 None => ["never".to_string(), "-".to_string()],
             };
             let [start, left] = row;
             table.row(vec![w.change.clone(), start, left]);
         }
-        blocks.push(format!(
-            "Planned by CPUs, with all jobs running to their limits and none submitted; memory, GPUs and the shapes of nodes are not planned:\n\n{}",
-            table.render()
-        ));
+        blocks.push(format!("{}:\n\n{}", record.what_if_note.trim_end_matches('.'), table.render()));
     }
     blocks.extend(record.not_seen.iter().cloned());
     blocks.join("\n\n")

@@ -1,7 +1,7 @@
 //! `evenhand when --shape`, `--job`: when jobs start that could be submitted, or that wait.
 
 use evenhand_documents::did_you_mean;
-use evenhand_forecast::{Forecaster, Job, NONE, StartRecord};
+use evenhand_forecast::{Forecaster, Job, NONE, Size, StartRecord};
 use evenhand_model::duration_text::interval;
 use evenhand_model::{Span, counted};
 use serde::Serialize;
@@ -104,11 +104,12 @@ fn shape(text: &str, args: &WhenArgs, site: &SiteLog) -> Result<Job, Failure> {
         submit: 0,
         start: 0,
         end: 0,
-        size: site.log.size_of(total),
+        size: Size::from(site.log.size_of(total)),
         limit: seconds(shape.wall),
         user,
         account,
         queue,
+        pool: 0,
     })
 }
 

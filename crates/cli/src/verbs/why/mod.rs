@@ -193,11 +193,11 @@ fn misses(miss_s: Option<i64>, wait_s: i64) -> bool {
 /// Rejects a given capacity on which a job that is asked about could not have run.
 fn fits(given: u32, capacity: u128, site: &SiteLog, asked: &Asked) -> Result<(), Failure> {
     let jobs = site.log.jobs();
-    let largest = asked.jobs.iter().copied().max_by_key(|&job| jobs[job].size).unwrap_or(asked.jobs[0]);
-    if u128::try_from(jobs[largest].size).is_ok_and(|size| size <= capacity) {
+    let largest = asked.jobs.iter().copied().max_by_key(|&job| jobs[job].size.first()).unwrap_or(asked.jobs[0]);
+    if u128::try_from(jobs[largest].size.first()).is_ok_and(|size| size <= capacity) {
         return Ok(());
     }
-    let needs = jobs[largest].size as f64 / site.log.size_of(1) as f64;
+    let needs = jobs[largest].size.first() as f64 / site.log.size_of(1) as f64;
     let resource = &site.workload.resources()[0].name;
     Err(Failure::Input(format!(
         "--capacity: found {given}, expected at least {needs}: job {} held {needs} {resource}; give what the site had, or leave the \
@@ -274,7 +274,7 @@ fn what_if_record(what_if: &WhatIf, site: &SiteLog, job: usize) -> WhatIfRecord 
         Change::Unchanged => "no change (simulated)".to_string(),
         Change::Limit(limit) => format!("a wall time of {} instead of {}", time(limit), time(own.limit)),
         Change::Size(size) => {
-            format!("{} {resource} instead of {}, running longer in proportion", amount(size), amount(own.size))
+            format!("{} {resource} instead of {}, running longer in proportion", amount(size), amount(own.size.first()))
         }
     };
     WhatIfRecord { change, start: what_if.start }

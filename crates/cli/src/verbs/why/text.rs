@@ -35,7 +35,7 @@ fn paragraph(record: &WhyRecord, asked: &Asked, site: &SiteLog) -> String {
                 printable(id),
                 site.clock.show(record.submit_s),
                 site.clock.show(record.start_s),
-                four_digits(job.size as f64 / site.log.size_of(1) as f64),
+                four_digits(job.size.first() as f64 / site.log.size_of(1) as f64),
                 site.workload.resources()[0].name,
             )
         }
