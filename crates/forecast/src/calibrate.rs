@@ -120,27 +120,23 @@ fn forecasts(log: &Log, range: std::ops::Range<usize>, seed: u64) -> Vec<(Foreca
     }
     let learned_from = log.first_from(log.jobs()[range.start].submit - LEARNED_S);
     let first = range.start.saturating_sub(LEARNED).max(learned_from);
-    let observations = observe(log, first..range.end, seed);
-    let mut predictor = Predictor::new(log, first, seed);
-    let forecast = |observation: Observation| (predictor.next(&observation), observation);
-    let mut all: Vec<_> = observations.into_iter().map(forecast).collect();
+    let jobs: Vec<usize> = (first..range.end).collect();
+    let observations = observe(log, &jobs, seed);
+    let mut predictor = Predictor::new(log, seed);
+    let forecast = |(job, observation): (usize, Observation)| (predictor.next(job, &observation), observation);
+    let mut all: Vec<_> = jobs.into_iter().zip(observations).map(forecast).collect();
     all.drain(..range.start - first);
     all
 }
 
-/// Observes the jobs of a range, in parallel. An observation depends on the log before it only, so that each part can start by
-/// itself.
-pub(crate) fn observe(log: &Log, range: std::ops::Range<usize>, seed: u64) -> Vec<Observation> {
-    if range.is_empty() {
-        return Vec::new();
-    }
+/// Observes jobs, which are in their order, in parallel. An observation depends on the log before it only, so that each part can
+/// start by itself.
+pub(crate) fn observe(log: &Log, jobs: &[usize], seed: u64) -> Vec<Observation> {
     let parts = rayon::current_num_threads().max(1);
-    let size = range.len().div_ceil(parts).max(1);
-    let starts: Vec<usize> = range.clone().step_by(size).collect();
-    let part = |&start: &usize| {
+    let size = jobs.len().div_ceil(parts).max(1);
+    let part = |jobs: &[usize]| {
         let mut observer = Observer::new(log);
-        let jobs = start..range.end.min(start + size);
-        jobs.map(|job| observer.observe(job, seed)).collect::<Vec<_>>()
+        jobs.iter().map(|&job| observer.observe(job, seed)).collect::<Vec<_>>()
     };
-    starts.par_iter().map(part).collect::<Vec<_>>().into_iter().flatten().collect()
+    jobs.par_chunks(size).map(part).collect::<Vec<_>>().into_iter().flatten().collect()
 }

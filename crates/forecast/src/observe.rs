@@ -122,6 +122,11 @@ impl<'a> Observer<'a> {
         self.state.advance_to(submitted, now, |job| past.started(log, job));
     }
 
+    /// Returns how many jobs were submitted before the instant to which it went last.
+    pub(crate) fn submitted(&self) -> usize {
+        self.state.submitted()
+    }
+
     /// Observes job `target` at its submission.
     pub(crate) fn observe(&mut self, target: usize, seed: u64) -> Observation {
         self.skip_to(target);

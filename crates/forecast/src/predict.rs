@@ -113,12 +113,12 @@ struct Open {
     missed: bool,
 }
 
-/// The forecaster of consecutive jobs of a log.
+/// The forecaster of jobs of a log, one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Predictor<'a> {
     log: &'a Log,
-    /// The first job that was observed.
-    first: usize,
+    /// The jobs that were observed, in their order; a row is a place in this list.
+    observed: Vec<u32>,
     features: Vec<Features>,
     values: Vec<f32>,
     forest: Option<Forest>,
@@ -134,10 +134,10 @@ pub(crate) struct Predictor<'a> {
 }
 
 impl<'a> Predictor<'a> {
-    pub(crate) fn new(log: &'a Log, first: usize, seed: u64) -> Predictor<'a> {
+    pub(crate) fn new(log: &'a Log, seed: u64) -> Predictor<'a> {
         Predictor {
             log,
-            first,
+            observed: Vec::new(),
             features: Vec::new(),
             values: Vec::new(),
             forest: None,
@@ -152,14 +152,16 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// Forecasts the next job, as observed at its submission, and learns from what is known by then.
-    pub(crate) fn next(&mut self, observation: &Observation) -> Forecast {
+    /// Forecasts a job, as observed at its submission, and learns from what is known by then. The job comes after those that
+    /// were forecast before.
+    pub(crate) fn next(&mut self, index: usize, observation: &Observation) -> Forecast {
         let row = self.features.len();
-        let job = self.log.jobs()[self.first + row];
+        let job = self.log.jobs()[index];
         self.learn_until(job.submit);
         let origins = self.origins(&observation.features, Distribution::of(observation.replays), &job, job.submit);
-        let (forecast, open) = self.combine(&origins, self.weights(&origins), (self.first + row) as u32);
+        let (forecast, open) = self.combine(&origins, self.weights(&origins), index as u32);
         self.open.push(open);
+        self.observed.push(index as u32);
         if let Some(forest) = &mut self.forest {
             forest.insert(row as u32, &observation.features);
         }
@@ -188,14 +190,25 @@ impl<'a> Predictor<'a> {
         self.combine(&origins, self.weights(&origins), NO_JOB).0
     }
 
-    /// Forecasts how much longer a job waits that waits at `now`, given replays of what is left. The waits of others
-    /// count as far as they were longer than this one is already.
-    pub(crate) fn forecast_waiting(&self, index: usize, remaining: &[i64], now: i64) -> Forecast {
+    /// Returns what was known of a job at its submission, if it was observed.
+    pub(crate) fn features_of(&self, index: usize) -> Option<&Features> {
+        let row = self.observed.binary_search(&(index as u32)).ok()?;
+        self.features.get(row)
+    }
+
+    /// Forecasts how much longer a job waits that waits at `now`, given replays of what is left, and what was known of it at its
+    /// submission. The waits of others count as far as they were longer than this one is already.
+    pub(crate) fn forecast_waiting(
+        &self,
+        index: usize,
+        remaining: &[i64],
+        features: Option<&Features>,
+        now: i64,
+    ) -> Forecast {
         let job = self.log.jobs()[index];
         let elapsed = now - job.submit;
         let replays = Distribution::of(remaining.iter().map(|r| r + elapsed));
-        let known = index.checked_sub(self.first).and_then(|row| self.features.get(row));
-        let (origins, weights) = match known {
+        let (origins, weights) = match features {
             Some(features) => {
                 let [replays, similar, learned] = self.origins(features, replays, &job, now);
                 let (similar, similar_part) = similar.longer_than(elapsed);
@@ -230,7 +243,7 @@ impl<'a> Predictor<'a> {
 
     /// What is known by `now` of the wait of the job in `row`.
     fn seen(&self, row: u32, weight: f64, now: i64) -> Seen {
-        let job = &self.log.jobs()[self.first + row as usize];
+        let job = &self.log.jobs()[self.observed[row as usize] as usize];
         let over = job.start < now;
         Seen { wait: if over { job.wait() } else { now - job.submit }, over, weight }
     }
@@ -309,7 +322,9 @@ impl<'a> Predictor<'a> {
             self.values[r] = log_wait(self.seen(r as u32, 1.0, now).wait);
         }
         let rows: Vec<u32> = (from as u32..row as u32).collect();
-        let seed = self.seed.wrapping_add((self.first + row) as u64);
+        // Those that grow after different jobs draw different numbers.
+        let last = self.observed.last().map_or(0, |job| u64::from(*job) + 1);
+        let seed = self.seed.wrapping_add(last);
         self.forest = Some(Forest::grow(&rows, &self.features, &self.values, seed));
         self.grown_at = row;
     }

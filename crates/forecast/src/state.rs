@@ -38,6 +38,11 @@ impl<'a> State<'a> {
         }
     }
 
+    /// Returns how many jobs were submitted.
+    pub(crate) fn submitted(&self) -> usize {
+        self.submitted
+    }
+
     /// What a pool has: as it is known, else the most that was in use in the last three weeks.
     pub(crate) fn capacity_at(&self, pool: usize, time: i64) -> Size {
         self.log.capacity(pool).unwrap_or_else(|| self.capacities[pool].at(time))
