@@ -121,8 +121,9 @@ impl<'a> Forecaster<'a> {
 /// submissions of all of them together, rounded up.
 fn learned_from(log: &Log, range: Range<usize>, most: usize) -> Vec<usize> {
     let jobs = log.jobs();
-    let mut starts: Vec<i64> = jobs[..range.end].iter().map(|job| job.start).collect();
-    starts.sort_unstable();
+    let (by_start, _) = log.orders();
+    let submitted = by_start.iter().map(|&job| job as usize).filter(|job| *job < range.end);
+    let starts: Vec<i64> = submitted.map(|job| jobs[job].start).collect();
     let waiting = |job: usize| (job + 1).saturating_sub(starts.partition_point(|start| *start <= jobs[job].submit));
     let all: usize = range.clone().map(waiting).sum();
     range.step_by(all.div_ceil(most).max(1)).collect()

@@ -61,7 +61,7 @@ impl SiteTime {
     /// Returns the instant in seconds of a log whose zero is `zero` seconds after 1970.
     pub fn in_log(self, zero: i64) -> i64 {
         match self {
-            SiteTime::Date(time) => (time.nanos() / 1_000_000_000) as i64 - zero,
+            SiteTime::Date(time) => time.whole_secs() - zero,
             SiteTime::OfLog(seconds) => seconds,
         }
     }

@@ -27,7 +27,7 @@ pub(crate) fn number(resource: PoolResource, amount: i64) -> String {
     }
 }
 
-/// Returns what of a resource is free: "1 of 8 is free", "10 GiB of 512 GiB are free".
+/// Returns how much of a resource is free: "1 of 8 is free", "10 GiB of 512 GiB are free".
 fn free(waiting: &WaitingJob<'_>, resource: PoolResource) -> String {
     let (free, has) = (resource.of(waiting.free), resource.of(waiting.capacity));
     let verb = if free == 1 && resource != PoolResource::Memory { "is" } else { "are" };

@@ -5,7 +5,7 @@ use evenhand_model::Time;
 use evenhand_model::calendar::date_and_time_of;
 use thiserror::Error;
 
-use crate::pool::{Counted, Pools};
+use crate::pool::Pools;
 use crate::queue::Job;
 use crate::waiting_reasons::{ReasonKind, explain_reason};
 
@@ -84,8 +84,7 @@ pub fn bounded_start(
             record = record.not_before(1);
         }
         None if not_free && (starts_now || record.median_s == 0) => {
-            let alone = if pools.counted == Counted::default() { " alone" } else { "" };
-            let counts = format!("{}{alone}", pools.counted.words());
+            let counts = format!("{}{}", pools.counted.words(), pools.counted.alone());
             return Err(NotPlanned { job: job.id, counts, reason: job.reason().to_string(), means });
         }
         None if not_free => record = record.not_before(1),
@@ -101,6 +100,7 @@ mod tests {
     use evenhand_forecast::Forecast;
 
     use super::*;
+    use crate::pool::Counted;
     use crate::queue::Queue;
 
     /// A job as `squeue` shows it, and its forecast at 1000 s.

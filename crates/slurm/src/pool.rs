@@ -93,6 +93,11 @@ impl Counted {
         }
     }
 
+    /// Returns the word that follows where CPUs are all that is counted: " alone".
+    pub(crate) fn alone(self) -> &'static str {
+        if self == Counted::default() { " alone" } else { "" }
+    }
+
     /// Returns what of memory and GPUs is not counted, in words.
     pub(crate) fn not_counted(self) -> Vec<&'static str> {
         let memory = (!self.memory).then_some("memory");
@@ -277,8 +282,7 @@ impl Pools {
             1 => "the whole site",
             _ => "the partitions that share nodes with its own",
         };
-        let alone = if self.counted == Counted::default() { " alone" } else { "" };
-        format!("the {} of {of}{alone}", self.counted.words())
+        format!("the {} of {of}{}", self.counted.words(), self.counted.alone())
     }
 
     /// Returns what it does not count, in words.

@@ -79,6 +79,19 @@ fn start(folder: &Path, machine: &Machine) -> (Agent, Arc<AtomicBool>) {
     (agent, is_full)
 }
 
+/// Starts an agent as [`start`] after one that ended in the middle of its work; with the weights before both.
+fn started_again(folder: &Path) -> (Machine, Vec<[u64; 2]>, Agent, Arc<AtomicBool>) {
+    let (machine, before, agent) = after_20_updates(folder);
+    drop(agent);
+    let (agent, is_full) = start(folder, &machine);
+    (machine, before, agent, is_full)
+}
+
+/// Makes what is named fail of the workload d.2, or nothing.
+fn fail(machine: &Machine, what: Option<&'static str>) {
+    machine.world().workloads.get_mut("d.2").unwrap().fails = what;
+}
+
 fn fails(agent: &mut Agent, second: u64) {
     let error = agent.update(Duration::from_secs(second)).unwrap_err();
     assert!(matches!(error, AgentError::Journal(_)), "{error}");
@@ -88,18 +101,16 @@ fn fails(agent: &mut Agent, second: u64) {
 #[test]
 fn groups_of_an_earlier_run_are_restored_when_the_journal_cannot_forget_them() {
     let folder = tempfile::tempdir().unwrap();
-    let (machine, before, agent) = after_20_updates(folder.path());
-    drop(agent);
-    let (mut agent, is_full) = start(folder.path(), &machine);
+    let (machine, before, mut agent, is_full) = started_again(folder.path());
     machine.world().unlisted = vec!["d.1", "d.2", "e.1"];
-    machine.world().workloads.get_mut("d.2").unwrap().fails = Some("restore");
+    fail(&machine, Some("restore"));
     is_full.store(true, Ordering::SeqCst);
     fails(&mut agent, 20);
     // Neither the journal nor another group keeps a group from being restored.
     let weights = machine.weights();
     assert_eq!([weights[0], weights[2]], [before[0], before[2]]);
     assert_ne!(weights[1], before[1]);
-    machine.world().workloads.get_mut("d.2").unwrap().fails = None;
+    fail(&machine, None);
     let released = agent.release();
     assert_eq!(machine.weights(), before);
     assert!(released.left.is_empty() && released.failed.len() == 1, "{released:?}");
@@ -114,18 +125,15 @@ fn groups_of_an_earlier_run_are_restored_when_the_journal_cannot_forget_them() {
 #[test]
 fn a_rejected_workload_keeps_its_saved_weights_when_they_cannot_be_stored_again() {
     let folder = tempfile::tempdir().unwrap();
-    let (machine, before, agent) = after_20_updates(folder.path());
-    drop(agent);
-    let (mut agent, is_full) = start(folder.path(), &machine);
-    machine.world().workloads.get_mut("d.2").unwrap().fails = Some("admit or restore");
+    let (machine, before, mut agent, is_full) = started_again(folder.path());
+    fail(&machine, Some("admit or restore"));
     run(&mut [(&machine, &mut agent)], 20, 1);
-    let fail = |with| machine.world().workloads.get_mut("d.2").unwrap().fails = with;
     is_full.store(true, Ordering::SeqCst);
     // The enforcer admits it now, and what it had before cannot be stored: what is known of it stays.
-    fail(Some("restore"));
+    fail(&machine, Some("restore"));
     fails(&mut agent, 21);
     assert_ne!(machine.weights()[1], before[1]);
-    fail(None);
+    fail(&machine, None);
     agent.release();
     assert_eq!(machine.weights(), before);
 }
@@ -133,12 +141,10 @@ fn a_rejected_workload_keeps_its_saved_weights_when_they_cannot_be_stored_again(
 #[test]
 fn a_new_workload_is_not_changed_and_the_others_are_restored_when_it_cannot_be_stored() {
     let folder = tempfile::tempdir().unwrap();
-    let (machine, before, agent) = after_20_updates(folder.path());
-    drop(agent);
-    let (mut agent, is_full) = start(folder.path(), &machine);
+    let (machine, before, mut agent, is_full) = started_again(folder.path());
     // One that an earlier run changed is admitted again, in the same transaction as the new one.
     machine.world().unlisted = vec!["d.2"];
-    machine.world().workloads.get_mut("d.2").unwrap().fails = Some("restore");
+    fail(&machine, Some("restore"));
     run(&mut [(&machine, &mut agent)], 20, 5);
     assert_ne!(machine.weights()[1], before[1]);
     machine.world().unlisted.clear();
@@ -146,7 +152,7 @@ fn a_new_workload_is_not_changed_and_the_others_are_restored_when_it_cannot_be_s
     is_full.store(true, Ordering::SeqCst);
     fails(&mut agent, 25);
     assert_eq!(machine.weights()[3], [100; 2]);
-    machine.world().workloads.get_mut("d.2").unwrap().fails = None;
+    fail(&machine, None);
     agent.release();
     assert_eq!(machine.weights()[..3], before);
     assert_eq!(machine.weights()[3], [100; 2]);

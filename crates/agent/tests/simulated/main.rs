@@ -156,7 +156,7 @@ fn a_crash_loses_no_saved_weights() {
     agent.release();
     assert_eq!(machine.weights(), [before[0], before[1], [55, 66]]);
     drop(agent);
-    assert!(Journal::open(&Journal::path_in(folder.path())).unwrap().entries().unwrap().is_empty());
+    assert!(in_journal(&folder).is_empty());
 }
 
 #[test]

@@ -33,14 +33,14 @@ impl LogClock {
     /// Returns the clock of a log. Logs in the Standard Workload Format count from `UnixStartTime` in their header; some that state it count
     /// from 1970 all the same.
     pub(crate) fn of(workload: &Workload) -> LogClock {
-        let seconds = |time: Option<&Time>| time.map_or(0, |t| (t.nanos() / 1_000_000_000) as i64);
+        let seconds = |time: Option<&Time>| time.map_or(0, |t| t.whole_secs());
         let submit = &workload.columns().submit;
         LogClock { zero: workload.zero_s(), last: seconds(submit.last()) }
     }
 
     /// Returns this clock of a log whose last submission is at `last` instead.
     pub(crate) fn ending(self, last: Time) -> LogClock {
-        LogClock { last: (last.nanos() / 1_000_000_000) as i64, ..self }
+        LogClock { last: last.whole_secs(), ..self }
     }
 
     /// Returns the clock of a log whose times count from 1970 and end now.
@@ -62,7 +62,7 @@ impl LogClock {
                  before the last submission (30d, 12h)"
             ))
         })?;
-        Ok((time.nanos() / 1_000_000_000) as i64 - self.zero)
+        Ok(time.whole_secs() - self.zero)
     }
 
     /// Returns the last submission, in seconds of the log.

@@ -1,7 +1,7 @@
 //! The systemd units of the packages, and what the services report to systemd.
 
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -63,21 +63,32 @@ sprio*) printf 'JOBID|SITE|PRIORITY|AGE|NICE\n' ;;
 esac
 "#;
 
-#[test]
-fn the_driver_reports_each_update_and_its_end() {
-    let folder = TestFolder::new();
+/// Writes Slurm's commands into a folder, those of [`SLURM`] but for `squeue`. Returns the PATH with them.
+fn slurm_in(folder: &TestFolder, squeue: &str) -> String {
     for program in ["scontrol", "squeue", "sprio", "sacct", "sacctmgr", "sshare"] {
         let path = folder.path(program);
-        std::fs::write(&path, SLURM).unwrap();
+        std::fs::write(&path, if program == "squeue" { squeue } else { SLURM }).unwrap();
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }
+    format!("{}:/usr/bin:/bin", folder.path("").display())
+}
+
+/// Returns the socket of a service manager that listens in a folder.
+fn service_manager(folder: &TestFolder) -> (PathBuf, UnixDatagram) {
     let socket = folder.path("notify");
     let manager = UnixDatagram::bind(&socket).unwrap();
     manager.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    (socket, manager)
+}
+
+#[test]
+fn the_driver_reports_each_update_and_its_end() {
+    let folder = TestFolder::new();
+    let (socket, manager) = service_manager(&folder);
     let mut driver = Command::new(env!("CARGO_BIN_EXE_evenhand"))
         .args(["slurm", "run", "--looks", "2", "--interval", "1s", "--state"])
         .arg(folder.path("state.redb"))
-        .env("PATH", format!("{}:/usr/bin:/bin", folder.path("").display()))
+        .env("PATH", slurm_in(&folder, SLURM))
         .env("NOTIFY_SOCKET", &socket)
         .env("WATCHDOG_USEC", "1000000")
         .stdout(Stdio::null())
@@ -103,15 +114,10 @@ const SQUEUE: &str = "#!/bin/sh\ncd \"${0%/*}\"\necho >> asked\n\
 #[test]
 fn a_site_that_does_not_answer_is_logged_once() {
     let folder = TestFolder::new();
-    for program in ["scontrol", "squeue", "sprio", "sacct", "sacctmgr", "sshare"] {
-        let path = folder.path(program);
-        std::fs::write(&path, if program == "squeue" { SQUEUE } else { SLURM }).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    }
     let log = folder.path("log");
     let mut server = Command::new(env!("CARGO_BIN_EXE_evenhand"))
         .args(["serve", "--listen", "127.0.0.1:0", "--interval", "1s"])
-        .env("PATH", format!("{}:/usr/bin:/bin", folder.path("").display()))
+        .env("PATH", slurm_in(&folder, SQUEUE))
         .stdout(Stdio::null())
         .stderr(std::fs::File::create(&log).unwrap())
         .spawn()
@@ -158,16 +164,9 @@ fn ends_only_by_a_signal_that_means_it(mut service: Child) {
 
 /// Starts the program with Slurm's commands of [`SLURM`], and waits until it is ready.
 fn ready_beside_slurm(folder: &TestFolder, args: &[&str]) -> (Child, UnixDatagram) {
-    for program in ["scontrol", "squeue", "sprio", "sacct", "sacctmgr", "sshare"] {
-        let path = folder.path(program);
-        std::fs::write(&path, SLURM).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    }
-    let socket = folder.path("notify");
-    let manager = UnixDatagram::bind(&socket).unwrap();
-    manager.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let (socket, manager) = service_manager(folder);
     let mut command = folder.command(args);
-    command.env("PATH", format!("{}:/usr/bin:/bin", folder.path("").display())).env("NOTIFY_SOCKET", &socket);
+    command.env("PATH", slurm_in(folder, SLURM)).env("NOTIFY_SOCKET", &socket);
     let service = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut buffer = [0; 256];
     let read = manager.recv(&mut buffer).unwrap();

@@ -103,7 +103,7 @@ impl Workload {
     /// Returns the time that the log counts from, in seconds since 1970: that of `UnixStartTime` in its header, as in the
     /// Standard Workload Format; 0 if there is none, or the log counts from 1970 all the same.
     pub fn zero_s(&self) -> i64 {
-        let first = self.columns.submit.first().map_or(0, |t| (t.nanos() / 1_000_000_000) as i64);
+        let first = self.columns.submit.first().map_or(0, |t| t.whole_secs());
         let header = self.header.iter().find(|(key, _)| key.eq_ignore_ascii_case("UnixStartTime"));
         header.and_then(|(_, value)| value.trim().parse().ok()).filter(|zero: &i64| first < *zero).unwrap_or(0)
     }

@@ -34,11 +34,11 @@ pub enum Rejection {
     LimitedWall,
     /// It asks for more licences than there are.
     Licences,
-    /// A limit of 0 holds it: the number of the limit among those of the site, and what of it is 0. [`Jobs::describe`] names it.
+    /// A limit of 0 holds it: the number of the limit among those of the site, and which part of it is 0. [`Jobs::describe`] names it.
     Held(u32, ZeroLimit),
 }
 
-/// What of a limit is 0.
+/// Which part of a limit is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ZeroLimit {
     /// The number of jobs that run.
