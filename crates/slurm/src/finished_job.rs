@@ -9,6 +9,7 @@ use evenhand_model::calendar::iso_8601;
 use crate::error::{ReadError, TextError};
 use crate::parse_table::{Row, SEPARATOR, Table};
 use crate::parse_values::{Limit, number, time};
+use crate::queue::Job;
 use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
 
@@ -70,6 +71,29 @@ impl FinishedJob {
     pub fn parse(text: &str) -> Result<Vec<FinishedJob>, TextError> {
         let table = Table::of("sacct", text, &["JobIDRaw", "User", "Start", "End", "AllocTRES"])?;
         table.rows().filter_map(|row| row.and_then(|row| ended(&row)).transpose()).collect()
+    }
+
+    /// Returns a job of the queue as one that has ended at this time.
+    pub(crate) fn of_queue(job: &Job, end: Time) -> FinishedJob {
+        let start = job.start.unwrap_or(end).min(end);
+        FinishedJob {
+            id: job.id,
+            user: job.user.clone(),
+            account: job.account.clone(),
+            partition: job.partitions.first().cloned(),
+            submit: job.submit.unwrap_or(start),
+            start,
+            end,
+            limit: job.limit,
+            held: job.requested.clone(),
+            node_list: job.node_list.clone(),
+            qos: job.qos.clone(),
+        }
+    }
+
+    /// Returns whether this is the run of a job of the queue: a requeued job has several, each with another start.
+    pub(crate) fn is_run_of(&self, job: &Job) -> bool {
+        self.id == job.id && job.start.is_none_or(|start| start == self.start)
     }
 }
 

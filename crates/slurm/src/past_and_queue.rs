@@ -41,14 +41,10 @@ pub struct NewJob<'a> {
     pub user: &'a str,
     /// Its account; the user's latest if none.
     pub account: Option<&'a str>,
-    /// Its partition; that of most jobs if none.
-    pub partition: Option<&'a str>,
-    /// The CPUs that it needs.
-    pub cpus: u64,
-    /// The memory that it needs, in bytes.
-    pub memory: u64,
-    /// The GPUs that it needs.
-    pub gpus: u64,
+    /// Its partitions; where its user's latest job was if none. It waits in the pool of the first that has what it needs.
+    pub partitions: Vec<&'a str>,
+    /// What it needs of what the pools count.
+    pub size: Size,
     /// Its wall time.
     pub limit: Span,
 }
@@ -73,7 +69,11 @@ impl PastAndQueue {
         let (pools, held) = (Pools::new(nodes, counted, &used), Held::new(counted, nodes));
         let mut names = [Names::default(), Names::default(), Names::default()];
         let mut all: Vec<(PastJob, Option<usize>)> = Vec::new();
-        for job in ended {
+        // Accounting may have what is being completed already.
+        let completing = queue.jobs.iter().filter_map(|job| Some((job, job.ended(now)?)));
+        let completing = completing.filter(|(job, _)| !ended.iter().any(|ended| ended.is_run_of(job)));
+        let completing: Vec<FinishedJob> = completing.map(|(job, end)| FinishedJob::of_queue(job, end)).collect();
+        for job in ended.iter().chain(&completing) {
             let times = [job.submit, job.start, job.end].map(Time::whole_secs);
             let of = [Some(job.user.as_str()), job.account.as_deref(), job.partition.as_deref()];
             all.push((past_job(&mut names, &pools, of, times, counted.held(&job.held), &job.limit), None));
@@ -81,7 +81,7 @@ impl PastAndQueue {
         for (record, job) in queue.jobs.iter().enumerate() {
             let submit = job.submit.unwrap_or(now).whole_secs();
             let of = [Some(job.user.as_str()), job.account.as_deref(), job.partitions.first().map(String::as_str)];
-            if job.state.holds_resources() {
+            if job.runs() {
                 let before = now.whole_secs() - 1;
                 let start = job.start.unwrap_or(now).whole_secs().min(before).max(submit.min(before));
                 let times = [submit.min(start), start, LATER_S];
@@ -130,13 +130,11 @@ impl PastAndQueue {
                 let new = NewJob {
                     user: &job.user,
                     account: job.account.as_deref(),
-                    partition: job.partitions.first().map(String::as_str),
-                    cpus: 0,
-                    memory: 0,
-                    gpus: 0,
+                    partitions: job.partitions.iter().map(String::as_str).collect(),
+                    size: self.pools.counted.need(job),
                     limit: job.limit.span().unwrap_or(Span::from_secs(NO_LIMIT_S as u64)),
                 };
-                forecaster.new_job(&PastJob { size: self.pools.counted.need(job), ..self.new_job(&new) })
+                forecaster.new_job(&self.new_job(&new))
             }
             _ => return None,
         };
@@ -150,21 +148,19 @@ impl PastAndQueue {
         let user = self.users.id(job.user).unwrap_or(self.log.stranger());
         let latest = self.log.jobs().iter().rev().find(|past| past.user == user).or(self.log.jobs().last());
         let named = |names: &Names, name: Option<&str>| name.map(|name| names.id(name).unwrap_or(NONE));
-        let size = self.pools.counted.size(job.cpus.max(1), job.memory, job.gpus);
-        let pool = match (job.partition, latest) {
-            (Some(partitions), _) => self.pools.of_job(partitions.split(','), size),
-            (None, Some(latest)) => self.pools.that_has(size, latest.pool),
-            (None, None) => self.pools.of_job([], size),
+        let pool = match latest {
+            Some(latest) if job.partitions.is_empty() => self.pools.that_has(job.size, latest.pool),
+            _ => self.pools.of_job(job.partitions.iter().copied(), job.size),
         };
         PastJob {
             submit: 0,
             start: 0,
             end: 0,
-            size,
+            size: job.size,
             limit: job.limit.whole_secs().max(1),
             user,
             account: named(&self.accounts, job.account).unwrap_or(latest.map_or(NONE, |l| l.account)),
-            queue: named(&self.partitions, job.partition).unwrap_or(latest.map_or(NONE, |l| l.queue)),
+            queue: named(&self.partitions, job.partitions.first().copied()).unwrap_or(latest.map_or(NONE, |l| l.queue)),
             pool,
         }
     }
@@ -225,10 +221,8 @@ mod tests {
         let known = NewJob {
             user: "bob",
             account: None,
-            partition: Some("main"),
-            cpus: 8,
-            memory: 0,
-            gpus: 0,
+            partitions: vec!["main"],
+            size: Size::from(8),
             limit: Span::from_secs(60),
         };
         let stranger = NewJob { user: "zoe", ..known.clone() };
@@ -279,17 +273,63 @@ mod tests {
     }
 
     #[test]
+    fn a_job_with_a_begin_time_waits_in_the_first_of_its_partitions_that_has_what_it_needs() {
+        let (past, mut queue) = gpu_site(Counted { memory: true, gpus: true });
+        let mut later = queue.jobs[1].clone();
+        later.partitions = vec!["main".into(), "gpu".into()];
+        later.eligible = Some(Time::from_secs(100_300));
+        later.reason = Some("BeginTime".into());
+        queue.jobs.push(later);
+        let mut forecaster = Forecaster::at(&past.log, 100_000, 1);
+        let start = past.start_of_record(&mut forecaster, &queue, 3, Time::from_secs(100_000)).unwrap().unwrap();
+        // Not at its begin, since both GPUs are held until then and `main`, which it names first, has none.
+        assert!((400..=1200).contains(&start.median_s), "{start:?}");
+    }
+
+    #[test]
+    fn what_is_being_completed_holds_nothing_and_is_in_the_log_once() {
+        let now = Time::from_secs(100_000);
+        let queue = "JOBID|USER|STATE|REASON|PARTITION|PRIORITY|SUBMIT_TIME|START_TIME|END_TIME|TIME_LIMIT|CPUS|TRES_ALLOC\n\
+            8|ann|COMPLETING|None|main|9|99000|99400|99990|20:00|8|cpu=8\n\
+            9|bob|PENDING|Resources|main|8|99900|N/A|N/A|5:00|8|cpu=8\n";
+        let queue = Queue::parse(queue).unwrap();
+        let nodes =
+            Nodes::parse("NodeName=n1 CPUTot=8 CPUAlloc=8 Partitions=main State=ALLOCATED+COMPLETING\n").unwrap();
+        let header = "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES|NodeList\n";
+        let past = |ended: &str| {
+            let ended = FinishedJob::parse(&format!("{header}{ended}")).unwrap();
+            PastAndQueue::new(&ended, &queue, &nodes.nodes, Counted::default(), now).unwrap()
+        };
+        // Accounting has it, has only a run before a requeue, or has nothing.
+        let run = |start: i64| format!("8|ann|a|main|99000|{start}|99990|00:20:00|cpu=8|n1\n");
+        for (ended, jobs) in [(run(99_400), 2), (run(99_100), 3), (String::new(), 2)] {
+            let past = past(&ended);
+            assert_eq!(past.log.jobs().len(), jobs, "{ended}");
+            let mut forecaster = Forecaster::at(&past.log, 100_000, 1);
+            let waiting = past.job_of_record(1).unwrap();
+            assert!(forecaster.waiting_job_starts_now(waiting), "{ended}");
+            assert_eq!(past.job_of_record(0), None);
+        }
+    }
+
+    #[test]
     fn a_new_job_waits_in_the_pool_of_its_partition_or_of_its_user_s_latest_job() {
         let (past, _) = gpu_site(Counted { memory: true, gpus: true });
-        let new = |user: &str, partition: Option<&str>| {
+        let new = |user: &str, partitions: &[&str]| {
             let limit = Span::from_secs(60);
-            let job = NewJob { user, account: None, partition, cpus: 2, memory: 3 << 20, gpus: 1, limit };
-            past.new_job(&job)
+            let partitions = partitions.to_vec();
+            past.new_job(&NewJob {
+                user,
+                account: None,
+                partitions,
+                size: past.pools.counted.size(2, 3 << 20, 1),
+                limit,
+            })
         };
-        assert_eq!(new("ann", None).size, Size::new([2, 3, 1]));
+        assert_eq!(new("ann", &[]).size, Size::new([2, 3, 1]));
         // Bob's latest job ran where there are no GPUs.
-        let asked =
-            [("ann", None), ("bob", None), ("ann", Some("main")), ("ann", Some("main,gpu")), ("ann", Some("gone"))];
-        assert_eq!(asked.map(|(user, partition)| new(user, partition).pool), [0, 0, 1, 0, 0]);
+        let asked: [(&str, &[&str]); 5] =
+            [("ann", &[]), ("bob", &[]), ("ann", &["main"]), ("ann", &["main", "gpu"]), ("ann", &["gone"])];
+        assert_eq!(asked.map(|(user, partitions)| new(user, partitions).pool), [0, 0, 1, 0, 0]);
     }
 }

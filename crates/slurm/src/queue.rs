@@ -225,6 +225,17 @@ impl Job {
         self.array.as_ref().map_or(1, |array| array.tasks.count())
     }
 
+    /// Returns whether it runs, or is about to: it holds resources and has not ended.
+    pub fn runs(&self) -> bool {
+        self.state.holds_resources() && self.state != JobState::Completing
+    }
+
+    /// Returns when it ended, if it has and its nodes are still being cleaned up, as by an epilog. Slurm shows the time at which
+    /// such a job ended, whatever its limit is; accounting may have it already.
+    pub fn ended(&self, now: Time) -> Option<Time> {
+        (self.state == JobState::Completing).then(|| self.end.unwrap_or(now).min(now))
+    }
+
     /// Returns by whom it is held, if it is.
     pub fn held(&self) -> Option<Hold> {
         if self.state != JobState::Pending {

@@ -76,8 +76,13 @@ impl Parties<'_> {
                 ..PendingJob::new(self.of(&job.user, job.account.as_deref()), steps(&job.requested.demand(), resources))
             };
             if job.state.holds_resources() {
+                let ended = job.ended(now);
+                // Accounting may have it already.
+                if ended.is_some() && site.ended.iter().any(|ended| ended.is_run_of(job)) {
+                    continue;
+                }
                 let started = job.start.unwrap_or(now).min(now);
-                started_jobs.push(StartedJob { job: PendingJob { tasks: 1, ..waits }, started, ended: None });
+                started_jobs.push(StartedJob { job: PendingJob { tasks: 1, ..waits }, started, ended });
             } else if job.state == JobState::Pending {
                 match no_place(job, now) {
                     Some(why) => unranked.push((at, why)),

@@ -99,6 +99,50 @@ fn what_ended_counts_by_its_times_and_accounts_entitle() {
 }
 
 #[test]
+fn what_is_being_completed_counts_as_what_it_was_and_once() {
+    let row = |state: &str, id: u64, user: &str| {
+        format!(
+            "{id}|{id}|N/A|{user}|art|main|{state}|None|100|100|110|1:00:00|5|0|(null)|(null)|1|cpu=6,mem=4000M,node=1|150\n"
+        )
+    };
+    let rest = "20|20|N/A|ann|art|main|PENDING|Priority|120|120|N/A|1:00:00|5|0|(null)|(null)|1|cpu=1,node=1|N/A\n";
+    let rest = format!("{rest}{}", rest.replace("20|20", "21|21").replace("ann", "bob"));
+    let (nodes, partitions) = (Nodes::parse(NODES).unwrap(), Partitions::parse(PARTITIONS).unwrap());
+    let keys = |policy: &str, queue: &str, ended: &[FinishedJob]| {
+        let queue = Queue::parse(&format!("{HEADER}|END_TIME\n{queue}{rest}")).unwrap();
+        let site = SiteSnapshot { ended, ..SiteSnapshot::new(&nodes.nodes, &partitions.partitions, &queue) };
+        let options = PlanOptions {
+            registry: Registry::built_in(),
+            policy: policy.into(),
+            settings: PolicySettings::default(),
+            decay: Some(Decay::from_half_life(Span::from_secs(1_000_000)).unwrap()),
+            prices: BTreeMap::new(),
+            speed_feature: None,
+            depth: 4,
+        };
+        let plan = Plan::new(&site, &options, Time::from_secs(200)).unwrap();
+        let key = |user: &str| {
+            plan.places.iter().find(|place| plan.parties[place.party].user == user).unwrap().standing.clone()
+        };
+        (key("ann"), key("bob"))
+    };
+    let finished = |id: u64, user: &str| {
+        let queue = Queue::parse(&format!("{HEADER}|END_TIME\n{}", row("RUNNING", id, user))).unwrap();
+        FinishedJob::of_queue(&queue.jobs[0], Time::from_secs(150))
+    };
+    // Ann's and Bob's jobs were the same: hers is being completed, and accounting has it or not; his is gone.
+    for ended in [vec![finished(2, "bob")], vec![finished(1, "ann"), finished(2, "bob")]] {
+        let (ann, bob) = keys("cpu-time", &row("COMPLETING", 1, "ann"), &ended);
+        assert!(bob.key > 0.0 && ann.key == bob.key, "{ann:?} {bob:?}");
+        let (ann, bob) = keys("drf", &row("COMPLETING", 1, "ann"), &ended);
+        assert_eq!((ann.shares[0], bob.shares[0]), (0.0, 0.0));
+    }
+    // One that runs is charged the hour that it requested.
+    let (ann, bob) = keys("cpu-time", &row("RUNNING", 1, "ann"), &[finished(2, "bob")]);
+    assert!(ann.key > 10.0 * bob.key, "{ann:?} {bob:?}");
+}
+
+#[test]
 fn penalties_count_gpus_speed_and_the_partition_s_price() {
     let nodes = Nodes::parse(
         "NodeName=n1 CPUTot=16 RealMemory=32000 Partitions=main,fast State=IDLE ActiveFeatures=spec_100\n\

@@ -454,14 +454,18 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Without accounting, jobs that ran in the last step and no longer run have ended by now.
+    /// Without accounting, jobs that ran in the last step and are no longer in the queue have ended by now, and those that are being
+    /// completed at the time that the queue shows.
     fn compare_queue(&mut self, queue: &Queue, now: Time) -> Result<(), DriveError> {
-        let running: HashMap<u64, FinishedJob> = queue.running().map(|job| (job.id, finished_now(job, now))).collect();
-        let gone = self.running.drain().filter(|(id, _)| !running.contains_key(id));
-        let gone: Vec<FinishedJob> = gone.map(|(_, job)| FinishedJob { end: now.max(job.start), ..job }).collect();
-        self.running = running;
+        let (running, completing): (Vec<&Job>, Vec<&Job>) = queue.running().partition(|job| job.runs());
+        let queued: HashSet<u64> = queue.running().map(|job| job.id).collect();
+        let gone = self.running.drain().filter(|(id, _)| !queued.contains(id));
+        let gone = gone.map(|(_, job)| FinishedJob { end: now.max(job.start), ..job });
+        let of_queue = completing.iter().map(|job| FinishedJob::of_queue(job, job.ended(now).unwrap_or(now)));
+        let ended: Vec<FinishedJob> = gone.chain(of_queue).collect();
+        self.running = running.iter().map(|job| (job.id, FinishedJob::of_queue(job, now))).collect();
         // What accounting has of this time is read once it answers, also by the next run.
-        self.remember(gone, now, None)
+        self.remember(ended, now, None)
     }
 
     /// Adds new finished jobs and removes those that are too old to count, here and in the saved state.
@@ -523,21 +527,4 @@ fn is_due(now: Time, last: Time, interval: Span) -> bool {
 /// Returns the sort key of a finished job.
 fn sort_key(job: &FinishedJob) -> (Time, u64) {
     (job.start, job.id)
-}
-
-fn finished_now(job: &Job, now: Time) -> FinishedJob {
-    let start = job.start.unwrap_or(now).min(now);
-    FinishedJob {
-        id: job.id,
-        user: job.user.clone(),
-        account: job.account.clone(),
-        partition: job.partitions.first().cloned(),
-        submit: job.submit.unwrap_or(start),
-        start,
-        end: now,
-        limit: job.limit,
-        held: job.requested.clone(),
-        node_list: job.node_list.clone(),
-        qos: job.qos.clone(),
-    }
 }

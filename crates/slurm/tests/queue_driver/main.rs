@@ -189,6 +189,26 @@ fn an_end_that_accounting_knows_is_not_guessed_when_it_fails_again() {
 }
 
 #[test]
+fn without_accounting_a_job_that_is_being_completed_ended_when_the_queue_says_so() {
+    let runs = Job { runs: true, ..Job::of("ann", 64) };
+    let slurm =
+        Slurm::with([runs.clone(), Job::of("bob", 2), Job { completing_since: Some(990), ..runs.clone() }, runs]);
+    let (_folder, store) = store();
+    let mut driver = Driver::new(&slurm, &store, options("sdrf", true)).unwrap();
+    let minute = Span::from_secs(60);
+    driver.tick(NOW).unwrap();
+    slurm.jobs.borrow_mut().get_mut(&1).unwrap().completing_since = Some(1020);
+    driver.tick(NOW + minute).unwrap();
+    // Job 3 was completing in two looks, job 1 in one, and job 4 is gone without having been seen so.
+    slurm.jobs.borrow_mut().retain(|id, _| *id == 2);
+    driver.tick(NOW + minute + minute).unwrap();
+    let ends = store.finished_jobs().unwrap().into_iter().map(|job| (job.id, job.end.whole_secs()));
+    let mut ends: Vec<(u64, i64)> = ends.collect();
+    ends.sort_unstable();
+    assert_eq!(ends, [(1, 1020), (3, 990), (4, 1120)]);
+}
+
+#[test]
 fn a_second_process_and_missing_permissions_are_errors() {
     let (folder, open) = store();
     let second = SavedState::open(&folder.path().join("state")).unwrap_err().to_string();

@@ -16,6 +16,8 @@ pub(crate) struct Job {
     pub(crate) pinned: Option<u64>,
     pub(crate) held: bool,
     pub(crate) runs: bool,
+    /// It runs no longer: it ended at this second, and its node is being cleaned up.
+    pub(crate) completing_since: Option<u64>,
     /// It has ended, and can be requeued until the controller forgets it.
     pub(crate) ended: bool,
     /// The next look does not show it.
@@ -24,7 +26,17 @@ pub(crate) struct Job {
 
 impl Job {
     pub(crate) fn of(user: &'static str, cpus: u64) -> Job {
-        Job { user, cpus, site_factor: 0, pinned: None, held: false, runs: false, ended: false, hidden: false }
+        Job {
+            user,
+            cpus,
+            site_factor: 0,
+            pinned: None,
+            held: false,
+            runs: false,
+            completing_since: None,
+            ended: false,
+            hidden: false,
+        }
     }
 
     pub(crate) fn waits(&self) -> bool {
@@ -91,14 +103,19 @@ impl Slurm {
         }
         match (call.program, call.arguments.join(" ").as_str()) {
             ("squeue", _) => {
-                text += "JOBID|USER|ACCOUNT|PARTITION|STATE|REASON|SUBMIT_TIME|ELIGIBLE_TIME|START_TIME|TIME_LIMIT|PRIORITY|NICE|TRES_ALLOC\n";
+                text += "JOBID|USER|ACCOUNT|PARTITION|STATE|REASON|SUBMIT_TIME|ELIGIBLE_TIME|START_TIME|END_TIME|TIME_LIMIT|PRIORITY|NICE|TRES_ALLOC\n";
                 for (id, job) in jobs.iter().filter(|(_, j)| !j.ended && !j.hidden) {
-                    let state = if job.runs { "RUNNING" } else { "PENDING" };
+                    let state = match job.completing_since {
+                        Some(_) => "COMPLETING",
+                        None if job.runs => "RUNNING",
+                        None => "PENDING",
+                    };
+                    let end = job.completing_since.map_or("N/A".to_string(), |end| end.to_string());
                     let reason = if job.held { "JobHeldUser" } else { "Priority" };
                     let start = if job.runs { "900" } else { "N/A" };
                     writeln!(
                         text,
-                        "{id}|{}|a|main|{state}|{reason}|{id}|{id}|{start}|1:00:00|{}|0|cpu={},mem=100M,node=1",
+                        "{id}|{}|a|main|{state}|{reason}|{id}|{id}|{start}|{end}|1:00:00|{}|0|cpu={},mem=100M,node=1",
                         job.user,
                         job.priority(),
                         job.cpus

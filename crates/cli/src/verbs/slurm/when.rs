@@ -78,10 +78,8 @@ pub(super) fn run(args: &SlurmWhenArgs, common: &Common, console: &Console) -> R
         let new = past.new_job(&NewJob {
             user: &user,
             account: job.wanted.account.as_deref(),
-            partition: job.wanted.partition.as_deref(),
-            cpus: job.wanted.cpus,
-            memory: job.memory,
-            gpus: job.request.all_gpus(),
+            partitions: job.wanted.partition.iter().flat_map(|partitions| partitions.split(',')).collect(),
+            size: past.pools.counted.size(job.wanted.cpus.max(1), job.memory, job.request.all_gpus()),
             limit: job.request.limit,
         });
         let starts_now = forecaster.new_job_starts_now(&new);
