@@ -2,24 +2,24 @@
 passed=0
 failed=0
 
-# holds SENTENCE COMMAND…: what the command says is kept for `says`.
+# holds SENTENCE COMMAND…: what the command prints is kept for `prints`.
 holds() {
     local sentence=$1
     shift
-    if "$@" >"$work/said.log" 2>&1; then
+    if "$@" >"$work/printed.log" 2>&1; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
         printf 'does not hold: %s\n' "$sentence"
-        sed 's/^/    /' "$work/said.log" | tail -n 20
+        sed 's/^/    /' "$work/printed.log" | tail -n 20
     fi
 }
 
 # Lines as they were before prose was folded at 100 columns: what follows is indented.
 unfolded() { sed -e ':next' -e 'N' -e '$!b next' -e 's/\n  */ /g' "$1"; }
 
-# says SENTENCE PATTERN: the last command said so, in a line or in a folded one.
-says() { holds_in "$1" "$2" "$work/said.log"; }
+# prints SENTENCE PATTERN: the last command of `holds` printed it, in a line or in a folded one.
+prints() { holds_in "$1" "$2" "$work/printed.log"; }
 
 holds_in() {
     if grep -q -- "$2" "$3" || grep -q -- "$2" < <(unfolded "$3"); then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Two nodes under the agent, one cut off, then frozen; an agent killed and started again. In guests under emulation.
 #   tests/agent/faults.sh EVENHAND GUEST_LOAD [KEPT]
-# As guests.sh otherwise; KEPT gets node-1.csv, node-2.csv and what guests said.
+# As guests.sh otherwise; KEPT gets node-1.csv, node-2.csv and what guests printed.
 set -uo pipefail
 [ $# -ge 2 ] || { sed -n '2,4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 evenhand=$(realpath "$1") guest_load=$(realpath "$2")

@@ -118,20 +118,20 @@ stops() {
 
 # What works here.
 holds "doctor ends with 0 where processors can be divided" "$evenhand" agent doctor
-says "doctor names the file" "$file"
+prints "doctor names the file" "$file"
 holds "doctor speaks JSON" "$evenhand" agent doctor --format json
-says "with a row a resource" '"resource": "net"'
+prints "with a row a resource" '"resource": "net"'
 
 # Nobody is there yet.
 for name in d.1 d.2 e.1; do group "a/$name"; done
 echo $((neutral / 2)) >"$main/$top/a/d.2/$file"
 configuration a a '[metrics]' 'listen = "127.0.0.1:9759"'
 holds "status without an agent ends with 3" ends 3 "$evenhand" agent status --socket "$work/a.sock"
-says "and says so" "no agent answers at this socket"
+prints "and says so" "no agent answers at this socket"
 holds "release without a journal ends with 2" ends 2 "$evenhand" agent release --config "$work/a.toml"
 sed 's/^interval.*/intervall = 3/' "$work/a.toml" >"$work/wrong.toml"
 holds "a wrong configuration ends with 2" ends 2 "$evenhand" agent run --config "$work/wrong.toml"
-says "with line and column" "wrong.toml:10:1: unknown field \"intervall\".*did you mean \"interval\""
+prints "with line and column" "wrong.toml:10:1: unknown field \"intervall\".*did you mean \"interval\""
 sed '/guests/,$d' "$work/a.toml" >"$work/none.toml"
 holds "a configuration without guests ends with 2" ends 2 "$evenhand" agent run --config "$work/none.toml"
 
@@ -139,11 +139,11 @@ for name in d.1 d.2 e.1; do spin "a/$name"; done
 
 # A dry run.
 holds "a dry run of a few updates" "$evenhand" agent run --config "$work/a.toml" --updates 6
-says "says what it would do" "would change .* of cpu"
+prints "says what it would do" "would change .* of cpu"
 # With all controls it lists exactly what the first update of --apply writes: on the scale of the files, and nothing of
 # resources that cannot be divided here.
 sed '/^controls/d' "$work/a.toml" >"$work/all.toml"
-listed() { grep -o '"resource":"[a-z]*","value":[0-9]*' "$work/said.log"; }
+listed() { grep -o '"resource":"[a-z]*","value":[0-9]*' "$work/printed.log"; }
 holds "a dry run as JSON" "$evenhand" agent run --config "$work/all.toml" --updates 1 --format json
 dry=$(listed)
 holds "and writes nothing" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
@@ -155,7 +155,7 @@ holds "and restores it" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" =
 start a --apply
 holds "it runs" until_true 60 updates a 40
 holds "a second agent is refused" ends 3 "$evenhand" agent run --config "$work/a.toml" --apply --updates 1
-says "with a sentence" "another agent"
+prints "with a sentence" "another agent"
 # 28/66 at the fixed point. Machines on which tests run are noisy, so a miss is measured again.
 share_is_near_fixed_point() {
     local attempt before mine all
@@ -171,13 +171,13 @@ share_is_near_fixed_point() {
 holds "e has about what the fixed point gives, 42.4 %" share_is_near_fixed_point
 holds "weights say so" test "$(weight a/e.1)" -gt $((2 * $(weight a/d.1) * 6 / 10))
 holds "status shows everybody" "$evenhand" agent status --socket "$work/a.sock"
-says "with what divides processors" "$file"
-says "and users by heaviness" "^d .*+*[0-9.]* *2 "
+prints "with what divides processors" "$file"
+prints "and users by heaviness" "^d .*+*[0-9.]* *2 "
 holds "why" "$evenhand" agent why e --socket "$work/a.sock"
-says "with its numbers" "h_v .* + h_u .* = h_p"
+prints "with its numbers" "h_v .* + h_u .* = h_p"
 holds "why nobody ends with 2" ends 2 "$evenhand" agent why f --socket "$work/a.sock"
 holds "top as text" "$evenhand" top --once --socket "$work/a.sock"
-says "with the screen's parts" "users, the heaviest first"
+prints "with the screen's parts" "users, the heaviest first"
 exec 3<>/dev/tcp/127.0.0.1/9759
 printf 'GET /metrics HTTP/1.1\r\n\r\n' >&3
 cat <&3 >"$work/metrics" 2>/dev/null
@@ -211,12 +211,12 @@ start a --apply
 holds "once more" until_true 20 updates a 6
 ends 137 stops KILL
 holds "release after a crash" "$evenhand" agent release --config "$work/a.toml"
-says "says how many" "groups have their old values again"
+prints "says how many" "groups have their old values again"
 holds "and all is as it was" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
 start a --apply
 until_true 20 updates a 6
 holds "release of a running agent" "$evenhand" agent release --config "$work/a.toml"
-says "says how many, too" "groups have their old values again"
+prints "says how many, too" "groups have their old values again"
 holds "the agent ends" ends 0 wait "$agent"
 holds "and all is as it was again" test "$(weight a/d.1) $(weight a/d.2)" = "$neutral $((neutral / 2))"
 
@@ -227,28 +227,28 @@ ends 137 stops KILL
 journal=$work/a.state/agent.redb
 dd if=/dev/zero of="$journal" bs=4096 count=1 conv=notrunc 2>/dev/null
 holds "with a damaged journal the agent does not start" ends 3 "$evenhand" agent run --config "$work/a.toml" --apply --updates 1
-says "and says how to recover" "agent release --from-journal $journal"
+prints "and says how to recover" "agent release --from-journal $journal"
 holds "what is left of the journal is restored" "$evenhand" agent release --config "$work/a.toml" --from-journal "$journal"
-says "with what it is" "is damaged; found the values of"
+prints "with what it is" "is damaged; found the values of"
 holds "and all is as it was before" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
 rm "$journal"
 
 # A configuration that others may write.
 chmod g+w "$work/a.toml"
 holds "a configuration that others may write is refused" ends 2 "$evenhand" agent run --config "$work/a.toml" --apply --updates 1
-says "with the remedy" "chmod go-w"
+prints "with the remedy" "chmod go-w"
 chmod g-w "$work/a.toml"
 
 # A journal or a state that others may write.
 chmod g+w "$work/a.state"
 holds "a state that others may write is refused" ends 2 "$evenhand" agent run --config "$work/a.toml" --apply --updates 1
-says "with the remedy" "chmod go-w $work/a.state"
+prints "with the remedy" "chmod go-w $work/a.state"
 chmod g-w "$work/a.state"
 mkdir "$work/other.state"
 ln -s "$work/a.toml" "$work/other.state/agent.redb"
 sed "s|^state = .*|state = \"$work/other.state\"|" "$work/a.toml" >"$work/other.toml"
 holds "a link in place of the journal is refused" ends 2 "$evenhand" agent run --config "$work/other.toml" --apply --updates 1
-says "and the reason given" "no symbolic link"
+prints "and the reason given" "no symbolic link"
 
 # A lock that any user may take, and signals without a meaning.
 flock -n "$main/$top/a" sleep 60 &
@@ -269,7 +269,7 @@ holds "and restores" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$
 # A file where the socket should be.
 sed "s|^socket = .*|socket = \"$work/a.toml\"|" "$work/a.toml" >"$work/file.toml"
 holds "a file in the place of the socket is kept" ends 3 "$evenhand" agent run --config "$work/file.toml" --updates 1
-says "and the reason given" "something other than a socket"
+prints "and the reason given" "something other than a socket"
 holds "as it was" grep -q pattern "$work/a.toml"
 
 # A pause, as of a suspended machine.

@@ -19,7 +19,7 @@ for name in policies crates/policies crates/policies/ evenhand-policies; do
 done
 for name in evenhand cli crates/cli; do holds "$name is the command line's" is "$(package_of "$name")" evenhand; done
 holds "another name is none" ends 1 package_of nonsense
-says "and the crates are listed" 'policies'
+prints "and the crates are listed" 'policies'
 
 packages() { printf '%s\n' "$@" | packages_of_files | paste -sd' '; }
 holds "files of a crate stand for it" is "$(packages crates/policies/src/lib.rs crates/model/Cargo.toml)" "evenhand-model evenhand-policies"

@@ -40,9 +40,9 @@ second() { say two >>"$work/order"; say "     Summary [   1.0s] 7 tests run: 7 p
 '
 holds "a step runs after the step that it needs" check "$two" 2 second
 holds_in "and both ran" '^two$' "$work/run/order"
-says "the table has a row for each step" '^second  *ok  *[0-9]* s '
-says "and one for the sum" '^all  *ok '
-holds "the tests' own lines are the last ones" test "$(tail -n 2 "$work/said.log" | tr -s ' ')" = "3 passed, 0 failed
+prints "the table has a row for each step" '^second  *ok  *[0-9]* s '
+prints "and one for the sum" '^all  *ok '
+holds "the tests' own lines are the last ones" test "$(tail -n 2 "$work/printed.log" | tr -s ' ')" = "3 passed, 0 failed
  Summary [ 1.0s] 7 tests run: 7 passed"
 holds "the table is kept in a file" grep -q '^first  *ok' "$work/run/times"
 
@@ -55,9 +55,9 @@ second() { say "unreachable"; }
 third() { say "runs all the same"; }
 '
 holds "a failed step fails the run" ends 1 check "$failing" 2 first second third
-says "with its status" '^first  *FAILED .*status 1'
-says "what needs it does not run" 'second .*FAILED .*did not run, because first failed'
-says "the others do" 'runs all the same'
+prints "with its status" '^first  *FAILED .*status 1'
+prints "what needs it does not run" 'second .*FAILED .*did not run, because first failed'
+prints "the others do" 'runs all the same'
 
 full='
 define_step first build - 20 - "The first"
@@ -65,7 +65,7 @@ first() { false; }
 free_megabytes() { say 12; }
 '
 holds "a step fails on a full disk" ends 1 check "$full" 2 first
-says "with that as the reason" 'first .*FAILED .*status 1; the disk is full: 12 MB are free'
+prints "with that as the reason" 'first .*FAILED .*status 1; the disk is full: 12 MB are free'
 
 long='
 define_step first build - 20 - "The first"
@@ -78,7 +78,7 @@ first() {
 check "$long" 2 first >"$work/long.log" 2>&1
 holds "what failed stands once more before the table" \
     eval 'tail -n 25 "$work/long.log" | grep -q "^does not hold: one is two"'
-holds "a step stops at its first error" ends 1 grep -q '^after' "$work/said.log"
+holds "a step stops at its first error" ends 1 grep -q '^after' "$work/printed.log"
 
 hanging='
 define_step slow build   - 1  - "A step that hangs"
@@ -87,7 +87,7 @@ slow() { sleep 61 & wait; }
 next() { say "3 passed, 1 failed"; return 1; }
 '
 holds "a step that hangs is stopped and fails" ends 1 check "$hanging" 2 slow
-says "with the reason" 'slow .*FAILED .*stopped: it took longer than its limit of 1 s'
+prints "with the reason" 'slow .*FAILED .*stopped: it took longer than its limit of 1 s'
 gone() { ! pgrep -f '^sleep 61$' >/dev/null; }
 holds "with everything that it started" until_true 5 gone
 
@@ -96,7 +96,7 @@ define_step quiet build - 20 - "A step that hides an error"
 quiet() { no-such-program || true; bash -c "another-program 2>/dev/null; true"; }
 '
 holds "a program that the table does not list fails the step" ends 1 check "$unlisted" 2 quiet
-says "by name" 'calls programs that scripts/programs.txt does not list for it: another-program no-such-program'
+prints "by name" 'calls programs that scripts/programs.txt does not list for it: another-program no-such-program'
 
 skipping='
 define_step away build - 20 -    "A step that is skipped"
@@ -105,8 +105,8 @@ away() { missing "there is no such thing here"; }
 last() { say done; }
 '
 holds "a step that is skipped does not fail the run" check "$skipping" 2 away last
-says "its reason is in the table" 'away .*skipped .*there is no such thing here'
-says "what comes after it runs" 'last .*ok'
+prints "its reason is in the table" 'away .*skipped .*there is no such thing here'
+prints "what comes after it runs" 'last .*ok'
 as_ci=true
 holds "where everything must be there it fails" ends 1 check "$skipping" 2 away
 as_ci=
@@ -156,6 +156,6 @@ four() { test "$(cat "$work/one") $(cat "$work/two")" = "$(($(nice) + 10)) $(nic
 '
 holds "a build has low priority, unless a timed step waits for it" check "$priorities" 2 one two three four
 holds "and all steps with JOBS=1" check "$two" 1 second
-says "which show their output as it comes" '^== The first$'
+prints "which show their output as it comes" '^== The first$'
 
 summary

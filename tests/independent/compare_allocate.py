@@ -106,7 +106,7 @@ def tasks_of(found, problem):
 
 def wrong(evenhand, problem, file):
     """Sentences about what differs."""
-    said = []
+    errors = []
     unlimited = all(u["tasks"] is None for u in problem["users"])
     wide = len(problem["capacity"]) > 1
     mechanisms = [m for m in EXACT if not (wide and m == "max-min")]
@@ -115,45 +115,45 @@ def wrong(evenhand, problem, file):
     floats = allocate(evenhand, file, float_names)
     for name, expected in [("drf", divide.drf), ("max-min", divide.drf), ("asset", divide.asset), ("sdrf", divide.sdrf)]:
         if name in exact and tasks_of(exact[name], problem) != expected(problem):
-            said.append(f"{name}: {exact[name]['users']}, expected {expected(problem)}")
+            errors.append(f"{name}: {exact[name]['users']}, expected {expected(problem)}")
     bmf, points = tasks_of(exact["bmf"], problem), divide.all_bmf(problem)
     if not divide.is_bmf(problem, bmf):
-        said.append(f"bmf: {bmf} is not bottleneck max fair")
+        errors.append(f"bmf: {bmf} is not bottleneck max fair")
     best = max(divide.worst_first(problem, p) for p in points)
     if divide.worst_first(problem, bmf) != best:
-        said.append(f"bmf: {bmf} where {points} have a better worst {best}")
+        errors.append(f"bmf: {bmf} where {points} have a better worst {best}")
     if unlimited:
         program = divide.Baa(problem, sharing_incentive=len(problem["capacity"]) > 2)
         levels = program.levels_of(problem, tasks_of(exact["baa"], problem))
         vertices = list(program.vertices())
         most = max(program.value(v) for v in vertices)
         if levels is None or not program.holds(levels) or program.value(levels) != most:
-            said.append(f"baa: levels {levels}, optimum {most}")
+            errors.append(f"baa: levels {levels}, optimum {most}")
         elif min(levels) < max(min(v) for v in vertices if program.value(v) == most):
-            said.append(f"baa: levels {levels} where a better least one is possible")
+            errors.append(f"baa: levels {levels} where a better least one is possible")
     if not divide.properties(problem, tasks_of(exact["bbf"], problem))["no_justified_complaint"]:
-        said.append(f"bbf: {exact['bbf']['users']} leaves a complaint")
-    said += market(problem, floats["ceei"])
+        errors.append(f"bbf: {exact['bbf']['users']} leaves a complaint")
+    errors += market(problem, floats["ceei"])
     for name, found in exact.items():
         tasks = tasks_of(found, problem)
         for key, value in divide.properties(problem, tasks).items():
             if found["properties"][key] != value:
-                said.append(f"{name}: {key} is {value}, evenhand says {found['properties'][key]}")
+                errors.append(f"{name}: {key} is {value}, evenhand has {found['properties'][key]}")
         used = [Fraction(r["used"]) for r in found["resources"]]
         if used != [load * c for load, c in zip(divide.loads(problem, tasks), problem["capacity"])]:
-            said.append(f"{name}: used {used}")
+            errors.append(f"{name}: used {used}")
         # Which of several points of bbf the f64 answer is, is not promised; and baa's jumps where a limit is just
         # reached, which f64 may see as reached or not.
         promised = name != "bbf" and (name != "baa" or unlimited)
         for x, near in zip(tasks, floats[name]["users"] if promised else []):
             if abs(float(x) - near["tasks"]) > 1e-9 * max(float(x), 1e-300) + 1e-300:
-                said.append(f"{name}: exact {float(x)}, f64 {near['tasks']}")
-    return said
+                errors.append(f"{name}: exact {float(x)}, f64 {near['tasks']}")
+    return errors
 
 
 def market(problem, found):
     """What is wrong with prices and tasks of ceei, in floating point."""
-    said = []
+    errors = []
     users, rows = problem["users"], [[float(d) for d in row] for row in divide.shares(problem)]
     prices = [float(found["prices"][f"r{r}"]) for r in range(len(problem["capacity"]))]
     total = float(sum(u["weight"] for u in users))
@@ -166,11 +166,11 @@ def market(problem, found):
         cost = sum(p * x * d for p, d in zip(prices, row))
         money = float(u["weight"]) / total
         if cost > money * (1 + 1e-6) or (cost < money * (1 - 1e-6) and not given["satisfied"]):
-            said.append(f"ceei: {given['name']} pays {cost} of {money}")
+            errors.append(f"ceei: {given['name']} pays {cost} of {money}")
     for price, used in zip(prices, load):
         if used > 1 + 1e-9 or (price > 1e-6 and used < 1 - 1e-5):
-            said.append(f"ceei: price {price} of a resource used to {used}")
-    return said
+            errors.append(f"ceei: price {price} of a resource used to {used}")
+    return errors
 
 
 def main():
@@ -188,11 +188,11 @@ def main():
             as_json = rng.random() < 0.5
             file = Path(folder) / ("problem.json" if as_json else "problem.toml")
             file.write_text(written(problem, as_json, commitments=True))
-            said = wrong(arguments.evenhand, problem, file)
-            if said:
+            errors = wrong(arguments.evenhand, problem, file)
+            if errors:
                 differing += 1
                 print(f"case {case} differs:\n{file.read_text()}")
-                for line in said[:6]:
+                for line in errors[:6]:
                     print("  " + line)
     print(f"{arguments.cases} compared, {differing} differ")
     sys.exit(1 if differing else 0)

@@ -84,7 +84,7 @@ def case(seed, number):
     tail = rng.choice([0.0, 1.0, 2.5])
     popularity = [(i + 1) ** -tail for i in range(users)]
     modes = [(rng.choice(SIZES[sizes]), rng.choice(SIZES[sizes])) for _ in range(users)]
-    twins = rng.random() < 0.3
+    equal_users = rng.random() < 0.3
     own_mode = rng.random() < 0.5
     rows, at, n = [], 0, 0
     while n < tasks:
@@ -94,10 +94,10 @@ def case(seed, number):
             cpu, mem = "1", "1"
         duration = duration_us(rng, durations)
         started = at + rng.choice([0, 0, 1, US, 100 * US])
-        # Twins: every user submits the same task at the same instant, so that all keys are tied.
-        who = range(users) if twins else rng.choices(range(users), popularity)
+        # Every user submits the same task at the same instant, so that all keys are tied.
+        who = range(users) if equal_users else rng.choices(range(users), popularity)
         for user in who:
-            c, m = modes[user] if own_mode and not twins else (cpu, mem)
+            c, m = modes[user] if own_mode and not equal_users else (cpu, mem)
             rows.append([at, started, started + duration, f"u{user}", f"t{n}", c, m])
             n += 1
     if rng.random() < 0.15:
@@ -129,7 +129,7 @@ def case(seed, number):
     if rng.random() < 0.15:
         half_life = rng.choice([("8d", 8 * 86400), ("1h", 3600), ("7s", 7)])
     return Case(
-        name=f"{number}: {sizes}, {arrivals}, {durations}, {users} users{', twins' if twins else ''}, weights {kind}",
+        name=f"{number}: {sizes}, {arrivals}, {durations}, {users} users{', equal users' if equal_users else ''}, weights {kind}",
         rows=rows,
         capacities=[] if pool else rng.sample(["0.5", "0.75", "1", "1.3", "3", "0.01", "20"], 2),
         deltas=deltas,

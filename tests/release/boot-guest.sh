@@ -8,12 +8,12 @@ boot=$(sed -n 's/.*boot_number=\([a-z]*\).*/\1/p' /proc/cmdline)
 check() {
     sentence=$1
     shift
-    if "$@" >/run/said 2>&1; then
+    if "$@" >/run/printed 2>&1; then
         echo "holds: $sentence, after $(cut -d. -f1 /proc/uptime) s"
     else
         echo "does not hold: $sentence, after $(cut -d. -f1 /proc/uptime) s"
         {
-            cat /run/said
+            cat /run/printed
             echo "weights: $(weight 1001), $(weight 1002)"
             journalctl -b --no-pager -u $unit -n 12 -o cat
         } | sed 's/^/    /'

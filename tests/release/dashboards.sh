@@ -117,7 +117,7 @@ value() { promtool query instant "$server" "$1"; }
 scraped() { [ "$(value 'min(count_over_time(up[1m])) > 4' 2>/dev/null | grep -c '=>')" = 1 ]; }
 holds "Prometheus scrapes all of them" until_true 60 scraped
 holds "and all answer" value 'sum(up) == 4'
-says "all four" '=> 4 @'
+prints "all four" '=> 4 @'
 
 # A line for each expression, as Grafana asks for it with all nodes chosen.
 expressions() {

@@ -47,7 +47,7 @@ life_of_the_packages() {
 
     holds "$release: the packages install" install_version 0.0.1
     holds "$release: the program runs" inside evenhand policies
-    says "$release: and lists policies" drf
+    prints "$release: and lists policies" drf
     holds "$release: the driver has its account" inside getent passwd evenhand
     holds "$release: the pages have one of their own" inside getent passwd evenhand-serve
     for unit in evenhand-agent.service evenhand-slurm.service evenhand-serve.service; do

@@ -18,7 +18,7 @@ release() { scripts/release "$@"; }
 holds "a command line without --out is refused" ends 2 release --program "$evenhand"
 holds "so is a part that there is not" ends 2 release --out "$work/none" --without man
 holds "so is a program that there is not" ends 2 release --out "$work/none" --program "$work/none"
-says "with its name" "$work/none: no such program"
+prints "with its name" "$work/none: no such program"
 
 # Two packings side by side, each with a time zone, a language and permissions of its own. The wheel is the step python's.
 pack() { (umask "$3" && TZ=$2 LC_ALL=$4 scripts/release --program "$evenhand" --out "$1" --without wheel) >"$1.log" 2>&1; }
@@ -42,7 +42,7 @@ for file in *; do holds "$file has the same bytes when it is packed again" cmp "
 mkdir "$work/archive"
 holds "the archive unpacks" tar --zstd -xf ./*.tar.zst -C "$work/archive" --strip-components 1
 holds "its program runs" "$work/archive/bin/evenhand" --version
-says "and says its version" '^evenhand [0-9]'
+prints "and says its version" '^evenhand [0-9]'
 for file in share/man/man1/evenhand-study.1.gz share/bash-completion/completions/evenhand share/zsh/site-functions/_evenhand \
     share/fish/vendor_completions.d/evenhand.fish share/doc/evenhand/third-party-licences.txt share/doc/evenhand/LICENSE-MIT \
     share/doc/evenhand/evenhand.cdx.json etc/evenhand/agent.toml lib/systemd/system/evenhand-agent.service \
@@ -85,18 +85,18 @@ fi
 # 77: rattler-build could not be installed, and conda's was not rendered.
 recipes() { "$python" "$root/tests/release/recipes.py" "$work/first" || [ $? = 77 ]; }
 holds "the recipes of Spack and conda-forge are valid, and name the sources" recipes
-sed 's/^/recipes: /' "$work/said.log"
+sed 's/^/recipes: /' "$work/printed.log"
 
 # Debian. With the whole PATH: lintian runs many programs of its own.
 check_policy() { PATH=${PROGRAMS_SEARCH:-$PATH} lintian "$@"; }
 holds "lintian has no errors" check_policy --fail-on error --tag-display-limit 0 ./*.deb
-sed 's/^/lintian: /' "$work/said.log"
+sed 's/^/lintian: /' "$work/printed.log"
 listing() { dpkg-deb --contents "$1"; }
 holds "the program's package lists" listing ./evenhand_*.deb
-says "the program, as root's" '^-rwxr-xr-x root/root .* ./usr/bin/evenhand$'
+prints "the program, as root's" '^-rwxr-xr-x root/root .* ./usr/bin/evenhand$'
 for service in agent slurm serve; do
     holds "the package of the service $service lists" listing ./evenhand-"$service"_*.deb
-    says "its unit" "./usr/lib/systemd/system/evenhand-$service.service$"
+    prints "its unit" "./usr/lib/systemd/system/evenhand-$service.service$"
     dpkg-deb --ctrl-tarfile ./evenhand-"$service"_*.deb | tar -xO ./conffiles >"$work/conffiles"
     holds_in "its options are a configuration file" "^/etc/evenhand/$service.env$" "$work/conffiles"
     for script in postinst prerm postrm; do
@@ -111,14 +111,14 @@ for file in ./*.rpm; do
     holds "$file is whole" query -K --nosignature "$file"
 done
 holds "the program's RPM lists" query -qlp ./evenhand-[0-9]*.rpm
-says "the program" '^/usr/bin/evenhand$'
-says "its pages" '^/usr/share/man/man1/evenhand-study.1.gz$'
+prints "the program" '^/usr/bin/evenhand$'
+prints "its pages" '^/usr/share/man/man1/evenhand-study.1.gz$'
 holds "the agent's RPM needs" query -qp --requires ./evenhand-agent-*.rpm
-says "the program of its own version" '^evenhand = '
+prints "the program of its own version" '^evenhand = '
 holds "the agent's RPM has configuration files" query -qcp ./evenhand-agent-*.rpm
-says "of which one is the agent's" '^/etc/evenhand/agent.toml$'
+prints "of which one is the agent's" '^/etc/evenhand/agent.toml$'
 holds "no machine's name is in it" query -qp --qf '%{buildhost} %{buildtime}\n' ./evenhand-agent-*.rpm
-says "but the commit's time" "^evenhand $(git -C "$root" log -1 --format=%ct)\$"
+prints "but the commit's time" "^evenhand $(git -C "$root" log -1 --format=%ct)\$"
 # Into an empty folder, as root only: files and the record of them, without the scripts, which need a system.
 if [ "$(id -u)" = 0 ]; then
     mkdir "$work/system"
@@ -179,9 +179,9 @@ if [ "$(id -u)" = 0 ] && type -P podman >/dev/null; then
     }
     load() { PATH=${PROGRAMS_SEARCH:-$PATH} "${engine[@]}" pull -q "oci-archive:$1"; }
     holds "podman loads the image" load ./*.oci.tar
-    image=$(tail -n 1 "$work/said.log")
+    image=$(tail -n 1 "$work/printed.log")
     holds "podman runs the image's program" contained "$image" --version
-    says "which says its version" '^evenhand [0-9]'
+    prints "which says its version" '^evenhand [0-9]'
     mkdir "$work/data"
     chown 65532:65532 "$work/data"
     holds "it writes where it starts" contained -v "$work/data:/data" "$image" study --out report

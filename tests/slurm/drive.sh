@@ -83,10 +83,10 @@ sleep 1.1
 c1=$(submit "$carol" -A c -n1 -c4 --mem=1000M -t 5 --wrap 'sleep 1')
 held=$(submit "$carol" -A c -H -n1 -t 5 --wrap true)
 holds "a plan" "$evenhand" slurm plan --policy drf
-says "knows the order" "The order of drf"
-says "leaves out what is held" "^$held .*held by its owner"
+prints "knows the order" "The order of drf"
+prints "leaves out what is held" "^$held .*held by its owner"
 holds "as JSON" "$evenhand" --format json slurm plan --policy drf
-says "has the array once" "\"tasks\": 1000"
+prints "has the array once" "\"tasks\": 1000"
 if command -v python3 >/dev/null; then
     order() { "$evenhand" --format json slurm plan "$@" | python3 -c 'import json, sys; print(*[p["job"] for p in json.load(sys.stdin)["places"]])'; }
     holds "each user's first, by submission, then who holds least" [ "$(order --policy drf)" = "$a1 $array $c1 $a2" ]
@@ -96,36 +96,36 @@ if command -v python3 >/dev/null; then
     entitled() { "$evenhand" slurm plan --policy drf --why "$c1" | grep -q "entitled to $1 %"; }
     until_true 60 entitled 96.2
     holds "shares of accounts count" "$evenhand" slurm plan --policy drf --why "$c1"
-    says "by what the account is entitled to" "entitled to 96.2 %"
+    prints "by what the account is entitled to" "entitled to 96.2 %"
     sacctmgr -i -Q modify account c set Fairshare=1 >/dev/null
     until_true 60 entitled 33.3
 fi
 holds "one job" "$evenhand" slurm plan --policy drf --why "$a2"
-says "has its place" "has place 4 of 4 under drf"
-says "and which jobs are before it" "Jobs before it, by user"
+prints "has its place" "has place 4 of 4 under drf"
+prints "and which jobs are before it" "Jobs before it, by user"
 holds "a job that is not there" ends 2 "$evenhand" slurm plan --why 999999
 holds "a dry run" "$evenhand" slurm run --policy drf --looks 2 --interval 1s --state "$state"
-says "says what it would change" "would change 4 of 4 places"
+prints "says what it would change" "would change 4 of 4 places"
 holds "and changes nothing" [ "$(factors)" = 0 ]
 
 # --- What is written, and what is left alone.
 scontrol update JobId="$a2" SiteFactor=12345
 holds "one look that stays" "$evenhand" slurm run --policy drf --apply --keep --looks 1 --interval 1s --state "$state"
-says "keeps what another program set" "1 not changed, because another program set them"
+prints "keeps what another program set" "1 not changed, because another program set them"
 holds "writes the others" [ "$(factors)" = 4 ]
 holds "an array whole" [ "$(squeue -h -A b | wc -l)" = 1 ]
 highest() { squeue -h -t PD -S -p -o '%F' | head -n 1; }
 holds "in the policy's order" [ "$(highest)" = "$a1" ]
 holds "nothing held" [ "$(squeue -h -j "$held" -o %r)" = JobHeldUser ]
 holds "a second look has nothing to do" "$evenhand" slurm run --policy drf --apply --keep --looks 1 --interval 1s --state "$state"
-says "as nothing changed" "changed 0 of 4 places"
+prints "as nothing changed" "changed 0 of 4 places"
 scontrol update JobId="$c1" Priority=77
 holds "who has a priority of an administrator's" \
     "$evenhand" slurm run --policy drf --apply --keep --looks 2 --interval 1s --state "$state"
-says "is not changed" "2 not changed, because another program set them"
+prints "is not changed" "2 not changed, because another program set them"
 holds "with it" [ "$(squeue -h -j "$c1" -o %Q)" = 77 ]
 holds "release" "$evenhand" slurm release --state "$state"
-says "puts back" "the old site factor again"
+prints "puts back" "the old site factor again"
 holds "all but the others'" [ "$(sprio -h -o '%i %S' | awk '$2 != 0 { print $1 }')" = "$a2" ]
 unwritable() { "$evenhand" slurm run --policy drf --apply --looks 3 --interval 1s --state "$state" >/dev/full; }
 holds "a service whose output cannot be written ends" ends 3 unwritable
@@ -136,7 +136,7 @@ if [ "$(id -u)" = 0 ]; then
     as() { setpriv --reuid="$1" --regid="$(id -g "$1")" --clear-groups "${@:2}"; }
     holds "a user may plan" as "$bob" "$work/evenhand" slurm plan --policy drf
     holds "and not drive" ends 3 as "$bob" "$work/evenhand" slurm run --policy drf --apply --looks 1 --state own/state
-    says "gets the requirement" "AdminLevel Operator"
+    prints "gets the requirement" "AdminLevel Operator"
     sacctmgr -i -Q modify user "$bob" set AdminLevel=Operator >/dev/null
     driven() { as "$bob" "$work/evenhand" slurm run --policy drf --apply --looks 1 --state own/state; }
     holds "an operator may" until_true 60 driven
@@ -182,7 +182,7 @@ holds "all of them" [ "$(factors)" = 0 ]
 driver=$!
 holds "a new one drives" until_true 60 eval '[ "$(factors)" -gt 0 ]'
 holds "a second is refused" ends 3 "$evenhand" slurm run --policy drf --state "$state" --looks 1
-says "as there is one" "another process keeps this queue in order"
+prints "as there is one" "another process keeps this queue in order"
 kill -TERM "$driver"
 holds "stopped, it ends well" wait "$driver"
 holds "and puts everything back" [ "$(factors)" = 0 ]
@@ -208,7 +208,7 @@ if command -v python3 >/dev/null; then
     holds "long after, less than a job's share is left" [ "$(users --policy sdrf --half-life 1s)" = "b a b a b a" ]
 fi
 holds "sdrf says what it remembers" "$evenhand" slurm plan --policy sdrf --half-life 40s --why "$(squeue -h -A a -o %F | head -n 1)"
-says "in per cent" "Past overuse that counts against the owner: cpu"
+prints "in per cent" "Past overuse that counts against the owner: cpu"
 clear_queue
 
 # --- What GPUs on other machines cost: who had two of them for 3 s goes behind who had as many processors.

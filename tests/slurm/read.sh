@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A real Slurm with accounting is read: what `slurm show` says, and a study and an audit of its history.
+# A real Slurm with accounting is read: what `slurm show` prints, and a study and an audit of its history.
 #   tests/slurm/read.sh EVENHAND [--release bookworm|trixie|sid]
 # Starts a Slurm of its own and stops it at the end. As root the jobs are those of two of the system's users;
 # as any other user all are the caller's, under two accounts.
@@ -34,7 +34,9 @@ sacctmgr -i -Q add user "$bob" account=art Fairshare=parent >/dev/null
 known() { sacctmgr -n -P show assoc format=account,user | grep -qx "art|$bob"; }
 until_true 60 known
 
-until_true 60 eval 'submit "$ann" -A physics -n1 -c2 --mem=500M -t 5 --wrap "sleep 2" >first 2>/dev/null'
+# Runs until it is known why another waits for it, however long that takes.
+asked=$work/asked
+until_true 60 eval 'submit "$ann" -A physics -n1 -c2 --mem=500M -t 5 --wrap "until [ -e $asked ]; do sleep 0.2; done" >first 2>/dev/null'
 first=$(cat first)
 array=$(submit "$bob" -A art -n1 -c4 --mem=1G -t 1:00:00 -a 0-5%2 --wrap "sleep 1")
 submit "$ann" -A physics -H -n1 --wrap true >/dev/null
@@ -62,13 +64,13 @@ PY
 number() { squeue -h -o '%F %o %r' | awk -v reason="$1" '$NF == reason { print $1; exit }'; }
 
 holds "show reads the site" "$evenhand" slurm show
-says "by its name" "^Cluster evenhand, Slurm "
-says "with its priorities" "Age 10, FairShare 1000"
-says "with machines that are alike as one group" "^n\[1-2\]  *2  *0  *16 "
-says "and the one with GPUs" "^n3 .* 4 .* 2 "
-says "with the partition's limit" "^express  *UP  *1  *1.0 "
-says "with the entitlement of each user" "^physics  *$ann  *50.0 %"
-says "whoever has the account's shares included" "^art  *$bob  *16.7 %"
+prints "by its name" "^Cluster evenhand, Slurm "
+prints "with its priorities" "Age 10, FairShare 1000"
+prints "with machines that are alike as one group" "^n\[1-2\]  *2  *0  *16 "
+prints "and the one with GPUs" "^n3 .* 4 .* 2 "
+prints "with the partition's limit" "^express  *UP  *1  *1.0 "
+prints "with the entitlement of each user" "^physics  *$ann  *50.0 %"
+prints "whoever has the account's shares included" "^art  *$bob  *16.7 %"
 if command -v python3 >/dev/null; then
     held=$(number JobHeldUser)
     holds "a job its user holds" job "$held" 'held_by="user"' 'priority=0' 'eligible_s=null' "user=\"$ann\""
@@ -84,37 +86,38 @@ fi
 
 held=$(number JobHeldUser)
 holds "why explains a held job" "$evenhand" slurm why "$held"
-says "by Slurm's own word" "Slurm's reason is JobHeldUser: its user, or a coordinator"
-says "which has no start" "Until its user releases it, it has no start"
+prints "by Slurm's own word" "Slurm's reason is JobHeldUser: its user, or a coordinator"
+prints "which has no start" "Until its user releases it, it has no start"
 holds "and a dependent one" "$evenhand" --format json slurm why "$dependent"
-says "by what it depends on" '"kind": "dependency"'
+prints "by what it depends on" '"kind": "dependency"'
+touch "$asked"
 # The priority is computed some time after the submission.
 factors_of() { "$evenhand" slurm why "$1" | tee "$work/why" | grep '^nice ' >/dev/null && cat "$work/why"; }
 # Longer than its partition permits, so that it waits until it is cancelled.
 too_long=$(submit "$ann" -A physics --nice=100 -n1 -p express -t 3-00:00:00 --wrap true)
 holds "why shows what makes up a priority" until_true 20 factors_of "$too_long"
-says "by factor" "^factor of its priority  *points"
-says "with what nice takes away" "^nice  *-100\$"
+prints "by factor" "^factor of its priority  *points"
+prints "with what nice takes away" "^nice  *-100\$"
 scancel "$too_long"
 holds "a line on a user's jobs" "$evenhand" slurm why "$ann" --short
-says "counts them by reason" "^$ann: .*JobHeldUser"
+prints "counts them by reason" "^$ann: .*JobHeldUser"
 holds "a held job has no forecast" ends 2 "$evenhand" slurm when "$held"
-says "and the message says so" "job $held is held, so that its start cannot be forecast"
+prints "and the message says so" "job $held is held, so that its start cannot be forecast"
 holds "nor has a job that does not exist" ends 2 "$evenhand" slurm when 999999
-says "which may be hidden" "squeue shows no job 999999"
+prints "which may be hidden" "squeue shows no job 999999"
 
 # Ended: the first, six of the array, the job on two nodes, the one that waited for the first two.
 ended() { [ "$(sacct -a -X -n -P -o State | grep -c COMPLETED)" = 9 ]; }
 holds "nine jobs end" until_true 60 ended
 holds "when forecasts jobs that could be submitted" "$evenhand" slurm when --shape 2x2cpu,10m --shape 4,1h --user "$ann"
-says "side by side" "^Starts first: "
+prints "side by side" "^Starts first: "
 
 holds "a study of all users" "$evenhand" slurm study --from 1d --all-users --speed-feature spec_ --site site \
     --policy fifo,drf,fair-tree --out report
-says "says whose jobs" "sacct --allusers: the jobs of all users"
-says "has the nine" "kept 9 tasks"
-says "runs on the real machines" "held of 2 x n\[1-2\]"
-says "says how to run it again" "evenhand study site/workload.parquet --capacity site/cluster.toml"
+prints "says whose jobs" "sacct --allusers: the jobs of all users"
+prints "has the nine" "kept 9 tasks"
+prints "runs on the real machines" "held of 2 x n\[1-2\]"
+prints "says how to run it again" "evenhand study site/workload.parquet --capacity site/cluster.toml"
 holds "the report is there" test -s report/index.html
 holds_in "the machines have their memory" '^mem = "16000MiB"' site/cluster.toml
 holds_in "and their speed" '^speed = "3/2"' site/cluster.toml
@@ -125,10 +128,10 @@ cp site/workload.parquet before.parquet
 holds "the same again, from the files alone" env PATH=/nonexistent "$evenhand" study site/workload.parquet \
     --capacity site/cluster.toml --accounts site/accounts.toml --policy fifo --out again --backfill easy
 holds "as JSON" "$evenhand" --format json slurm study --from 1d --all-users --site site --policy drf --out json
-says "which holds the runs" '"policy": "drf"'
+prints "which holds the runs" '"policy": "drf"'
 holds "an audit" ends 1 "$evenhand" slurm audit --from 1d --all-users --site site
-says "has the nine" "^9 tasks of "
-says "on the real machines" "Capacity: cpu 20"
+prints "has the nine" "^9 tasks of "
+prints "on the real machines" "Capacity: cpu 20"
 holds "in which nothing was held that was not there" ends 0 "$evenhand" slurm audit --from 1d --all-users --site site --property feasible
 
 if [ "$(id -u)" = 0 ]; then
@@ -137,11 +140,11 @@ if [ "$(id -u)" = 0 ]; then
     # The program may stand where only root comes.
     install -m 755 "$evenhand" "$work/evenhand"
     holds "a user studies what is his" as "$ann" "$work/evenhand" slurm study --from 1d --site own/site --policy fifo --out own/report
-    says "and is informed of it" "your own jobs"
-    says "his two jobs" "kept 2 tasks"
+    prints "and is informed of it" "your own jobs"
+    prints "his two jobs" "kept 2 tasks"
     holds "and, if they are not hidden, those of all users" \
         as "$ann" "$work/evenhand" slurm study --from 1d --all-users --site own/site --policy fifo --out own/report
-    says "all nine" "kept 9 tasks"
+    prints "all nine" "kept 9 tasks"
     holds "and looks at the site" as "$bob" "$work/evenhand" slurm show
 fi
 
@@ -152,7 +155,7 @@ whole_ended() { sacct -a -X -n -P -o JobID,State | grep -x "$whole|COMPLETED" >/
 holds "a job of whole nodes ends" until_true 60 whole_ended
 holds "a study under Slurm's scheduler" "$evenhand" --format json slurm study --from 1d --all-users --site whole \
     --scheduler slurm --policy site,fifo --out whole-report
-says "knows it by the nodes that it held" '"rule": "exclusive"'
+prints "knows it by the nodes that it held" '"rule": "exclusive"'
 holds_in "it has the running Slurm's settings" '^PriorityWeightFairshare=1000' whole/slurm.conf
 holds_in "and what its partitions bill" '^PartitionName=fat .*TRESBillingWeights="CPU=1.0,Mem=0.25G"' whole/slurm.conf
 
@@ -201,34 +204,34 @@ else
     scontrol update JobId="$(submit "$bob" -A art -n1 -d afterany:"$(submit "$bob" -A art -H --wrap true)" --wrap true)" Nice=-50
     rest 0
     holds "the queue by REST is the queue by squeue" until_true 60 same
-    says "and reports it" "The queue is read from slurmrestd"
+    prints "and reports it" "The queue is read from slurmrestd"
     holds "a user without permission" ends 3 setpriv --reuid="$bob" --regid="$(id -g "$bob")" --clear-groups \
         "$work/evenhand" slurm show --rest rest/socket
-    says "gets the cause" "rejects this user: Authentication failure"
+    prints "gets the cause" "rejects this user: Authentication failure"
     rest_ends
     rest 64
     holds "abbreviated task ids" ends 3 "$evenhand" slurm plan --rest rest/socket
-    says "are reported" "start it with SLURM_BITSTR_LEN=0"
+    prints "are reported" "start it with SLURM_BITSTR_LEN=0"
     rest_ends
     holds "no socket" ends 3 "$evenhand" slurm plan --rest rest/socket
-    says "is reported" "there is no socket rest/socket"
+    prints "is reported" "there is no socket rest/socket"
 fi
 
 holds "a past without jobs is the input's fault" \
     ends 2 "$evenhand" slurm study --from 2020-01-01 --to 2020-01-02 --site none
-says "with what can be done" "--all-users reads those of all users"
+prints "with what can be done" "--all-users reads those of all users"
 holds "options in the wrong place" ends 2 "$evenhand" slurm study --policy drf --from 1d
-says "are reported with their place" "write it before --policy"
+prints "are reported with their place" "write it before --policy"
 holds "no commands" ends 3 env PATH=/nonexistent "$evenhand" slurm show
-says "are reported" "scontrol is not installed here"
+prints "are reported" "scontrol is not installed here"
 sed 's/^AccountingStorage.*//' "$SLURM_CONF" >"$work/without.conf"
 holds "no accounting" ends 3 env SLURM_CONF="$work/without.conf" "$evenhand" slurm study
-says "is reported" "without slurmdbd there is no history"
+prints "is reported" "without slurmdbd there is no history"
 holds "nor a forecast" ends 3 env SLURM_CONF="$work/without.conf" "$evenhand" slurm when --shape 4,1h --user "$ann"
-says "which the message explains" "no job that ended within 28d is known"
+prints "which the message explains" "no job that ended within 28d is known"
 sed "s/^SlurmctldPort=.*/SlurmctldPort=9/" "$SLURM_CONF" >"$work/silent.conf"
 holds "a controller that does not respond" ends 3 env SLURM_CONF="$work/silent.conf" "$evenhand" slurm show
-says "is reported" "does not respond"
+prints "is reported" "does not respond"
 
 # The pages with accounting behind them: who received what, by account, and a forecast for a job that waits.
 waiting=$(submit "$ann" -A physics -n1 -c2 -t 10 -w n1 --begin=now --exclusive --wrap "sleep 300")
@@ -251,10 +254,10 @@ gpu=$(submit "$bob" -A art -n1 -c1 --mem=100M --gpus=1 -t 5 --wrap true)
 short_of_gpus() { "$evenhand" --format json slurm why "$gpu" | grep -- '"on": "1 GPU: 0 of 2 are free"' >/dev/null; }
 holds "why states that GPUs are short" until_true 60 short_of_gpus
 holds "in words" "$evenhand" slurm why "$gpu"
-says "of each resource" "0 of 2 GPUs are free: too few GPUs"
-says "with what is counted" "Planned by CPUs, memory and GPUs"
+prints "of each resource" "0 of 2 GPUs are free: too few GPUs"
+prints "with what is counted" "Planned by CPUs, memory and GPUs"
 holds "when forecasts no start now" "$evenhand" --format json slurm when "$gpu"
-says "by GPUs too" "The forecast counts the CPUs, memory and GPUs of the whole site"
+prints "by GPUs too" "The forecast counts the CPUs, memory and GPUs of the whole site"
 waits() { "$evenhand" --format json slurm when "$gpu" | python3 -c 'import json, sys; assert json.load(sys.stdin)["forecasts"][0]["median_s"] > 0'; }
 holds "but a later one" waits
 holds "nor do the pages" until_true 60 has "/jobs/$gpu" '0 of 2 GPUs are free: too few GPUs'

@@ -43,23 +43,23 @@ page() { curl -sS --fail-with-body --unix-socket "$work/socket" -H "X-User: $1" 
 status() { curl -sS -o /dev/null -w '%{http_code}' --unix-socket "$work/socket" -H "X-User: $2" "http://localhost$3" | grep -qx "$1"; }
 
 holds "the overview is served" until_true 30 page "$ann" /
-says "with the cluster" "evenhand"
-says "and the reasons" "Slurm’s reason"
+prints "with the cluster" "evenhand"
+prints "and the reasons" "Slurm’s reason"
 holds "a waiting job is explained" page "$ann" "/jobs/$waiting"
-says "by Slurm's reason" "Slurm’s reason is \(Resources\|Priority\|None\)"
+prints "by Slurm's reason" "Slurm’s reason is \(Resources\|Priority\|None\)"
 holds "and for programs" page "$ann" "/api/v1/jobs/$waiting/why"
-says "with what would start it earlier" '"what_if"'
+prints "with what would start it earlier" '"what_if"'
 # This Slurm has no accounting.
 no_past() {
     curl -sS --unix-socket "$work/socket" -H "X-User: $ann" "http://localhost/api/v1/jobs/$waiting/when" | grep 'no job that ended is known'
 }
 holds "without a past no start is forecast" until_true 60 no_past
-says "and the answer says so" 'cannot be forecast'
+prints "and the answer says so" 'cannot be forecast'
 holds "a running job does not wait" status 409 "$ann" "/api/v1/jobs/$first/why"
 holds "a held job has no start" status 409 "$ann" "/api/v1/jobs/$held/when"
 holds "but a page" page "$ann" "/jobs/$held"
 holds "an array is found by its range" page "$ann" "/jobs/${array}_%5B1-100%5D"
-says "as one record" "1-100%5"
+prints "as one record" "1-100%5"
 holds "a job that never was" status 404 "$ann" /jobs/999999
 holds "what is no number" status 400 "$ann" /jobs/x
 if [ "$ann" != "$bob" ]; then
@@ -100,7 +100,7 @@ kill "$(cat "$work/slurm/run/slurmctld.pid")"
 away() { page root / | grep 'did not answer the last question' >/dev/null; }
 holds "with the controller away the page says so" until_true 120 away
 holds "and the last answer stays" page "$ann" "/jobs/$waiting"
-says "with its age" "old"
+prints "with its age" "old"
 kill -TERM "$server"
 ended() { ! kill -0 "$server" 2>/dev/null; }
 holds "SIGTERM ends it" until_true 30 ended
@@ -108,11 +108,11 @@ wait "$server"
 holds "with status 0, not $?" test $? = 0
 holds "and its socket is gone" test ! -e socket
 holds "an open address without identity" ends 2 "$evenhand" serve --listen 0.0.0.0:0
-says "is refused" "is open to other machines"
+prints "is refused" "is open to other machines"
 holds "no commands" ends 3 env PATH=/nonexistent "$evenhand" serve --listen 127.0.0.1:0
-says "are reported" "squeue is not installed here"
+prints "are reported" "squeue is not installed here"
 printf 'users = "everybody"\n' >policy.toml
 holds "a wrong policy file" ends 2 "$evenhand" serve --policy-file policy.toml
-says "is reported with its place" "policy.toml:1:9"
+prints "is reported with its place" "policy.toml:1:9"
 
 summary

@@ -9,7 +9,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=tests/slurm/common.sh
 source "$root/tests/slurm/common.sh"
 
-# refuses STATUS WORDS COMMAND…: ends with that status and says those words.
+# refuses STATUS WORDS COMMAND…: ends with that status and prints those words.
 refuses() {
     local status=$1 words=$2 ended=0
     shift 2
@@ -53,7 +53,7 @@ holds "one thread and little memory say the same" "$evenhand" sweep grid.toml --
 holds "whatever the threads" same local one
 
 holds "Slurm runs the grid" "$evenhand" --format json sweep grid.toml --engine slurm --out "$out" --chunk 5
-jobs=$(cat "$work/said.log")
+jobs=$(cat "$work/printed.log")
 holds "in several arrays, since an index stays below MaxArraySize" \
     test "$(grep -c '^    [0-9]' <<<"$jobs")" = 4
 holds "a second submission is refused while the first is under way" \
@@ -71,11 +71,11 @@ rm "$lost" "$out/results.csv"
 printf 'half' >"$(find "$out/points" -name '*.json' | sort | tail -n 1)"
 holds "a deleted and a damaged result are submitted again" \
     "$evenhand" sweep grid.toml --engine slurm --out "$out" --wait --partition express
-says "two points, no more" "Submitted 2 points"
+prints "two points, no more" "Submitted 2 points"
 holds "the others are not touched" test "$(stat -c %Y.%i "$kept")" = "$before"
 holds "the results are the same again" same local "$out"
 holds "a finished sweep submits nothing" "$evenhand" sweep grid.toml --engine slurm --out "$out"
-says "and says so" "nothing is submitted"
+prints "and says so" "nothing is submitted"
 holds "the local engine takes up what Slurm left" "$evenhand" sweep grid.toml --out "$out"
 holds "with the same results" same local "$out"
 
@@ -84,16 +84,16 @@ sed 's/tasks = 3000/tasks = 1500000/; s/\[1, 2\]/[1]/; s/"lab.swf"//; s/, "weigh
 sed -i '/^workload = \[\]$/d' long.toml
 holds "a longer sweep is submitted" \
     "$evenhand" --format json sweep long.toml --engine slurm --out long --chunk 4 --at-a-time 1
-array=$(sed -n '/"arrays"/{n;s/[^0-9]//gp}' "$work/said.log")
+array=$(sed -n '/"arrays"/{n;s/[^0-9]//gp}' "$work/printed.log")
 running() { [ -n "$(squeue -h -j "$array" -t R)" ]; }
 holds "it runs" until_true 60 running
 scancel "${array}_0" "${array}_2"
 holds "status shows the queue" "$evenhand" sweep status long
-says "in words" "running, .* waiting"
+prints "in words" "running, .* waiting"
 holds "it comes to its end all the same" until_true 180 empty_queue
 holds "the lost points are named with their task" "$evenhand" sweep status long
-says "the one that ran" "\[task ${array}_0\].*CANCELLED"
-says "the one that waited" "\[task ${array}_2\]"
+prints "the one that ran" "\[task ${array}_0\].*CANCELLED"
+prints "the one that waited" "\[task ${array}_2\]"
 holds "the job that gathers named them too" grep -q "8 of 12 points have no result" long/slurm/logs/gather-*.log
 holds "the summary lists them as missing" test "$(grep -c '"users_mean_wait_s"' long/sweep.json)" = 4
 holds "the rest is submitted, and waited for" "$evenhand" sweep long.toml --engine slurm --out long --wait

@@ -160,7 +160,7 @@ fn a_node_that_stops_for_a_minute_is_lost_and_found() {
     (10..70).for_each(|second| pair.round([seconds(second); 2], [true, false]));
     assert_eq!(pair.state(0, seconds(70)), NodeState::Lost);
     assert!(pair.stores[0].totals(seconds(70)).isolated_since.is_some());
-    // The one that was stopped finds that it had heard nothing.
+    // The one that was stopped finds that it had received nothing.
     assert_eq!(pair.state(1, seconds(70)), NodeState::Lost);
     pair.round([seconds(70); 2], [true; 2]);
     for node in 0..2 {

@@ -265,12 +265,12 @@ fn recorded_traffic_can_be_neither_read_nor_replayed() {
     thread::sleep(INTERVAL * 2);
     let quiet = first.peers.traffic();
     assert!(quiet.received >= before.received);
-    let overheard = kept.lock().unwrap().clone();
+    let intercepted = kept.lock().unwrap().clone();
     // The name is in every gossip message and in the greeting, but never in plain text.
-    assert!(!overheard.windows(8).any(|bytes| bytes == b"evenhand"));
+    assert!(!intercepted.windows(8).any(|bytes| bytes == b"evenhand"));
     for _ in 0..3 {
         let mut stream = TcpStream::connect(target).unwrap();
-        stream.write_all(&overheard).unwrap();
+        stream.write_all(&intercepted).unwrap();
         let mut answer = Vec::new();
         // The challenge, then the end of the stream.
         let _ = stream.read_to_end(&mut answer);

@@ -163,10 +163,10 @@ impl NewRequest {
     fn fits(&self, nodes: impl Iterator<Item = Amounts>) -> bool {
         let (mut fitting, mut chunks, mut gpus) = (0u64, 0u64, 0u64);
         for [cpus, memory, has_gpus] in nodes {
-            let room = cpus / self.cpus_per_chunk.max(1);
-            if room > 0 && memory >= self.memory_per_node && has_gpus >= self.gpus_per_node {
+            let on_node = cpus / self.cpus_per_chunk.max(1);
+            if on_node > 0 && memory >= self.memory_per_node && has_gpus >= self.gpus_per_node {
                 fitting += 1;
-                chunks = chunks.saturating_add(room);
+                chunks = chunks.saturating_add(on_node);
                 gpus = gpus.saturating_add(has_gpus);
             }
         }

@@ -17,7 +17,7 @@ use crate::turn::{tasks_at_once, waits};
 /// A time after all others: when what has not happened yet is assumed to happen.
 const LATER_S: i64 = 1 << 40;
 
-/// The most waiting tasks of one job array that are told apart.
+/// The most waiting tasks of one job array that are jobs of their own in the log.
 const MOST_TASKS: u64 = 1000;
 
 /// What happened at a site until now, as the forecaster reads it.

@@ -316,7 +316,7 @@ fn what_is_no_plain_question_is_refused() {
 }
 
 #[test]
-fn a_client_that_asks_too_often_is_told_when_to_come_back() {
+fn a_client_that_asks_too_often_gets_the_time_to_come_back() {
     let site = Serving::start("none", |options| options.rate = 1);
     let statuses: Vec<u16> = (0..20).map(|_| site.get_as("ann", "/style.css").0).collect();
     assert!(statuses[..5].iter().all(|status| *status == 200), "{statuses:?}");

@@ -128,7 +128,7 @@ impl FreeMachines {
             None if kind.groups.is_empty() => 0,
             None => {
                 let most = kind.chunks_on(self.tree.of(0));
-                most + u128::from(kind.has_room_for_last(self.tree.of(0), most))
+                most + u128::from(kind.last_fits_beside_chunks(self.tree.of(0), most))
             }
         }
     }
@@ -218,8 +218,8 @@ impl FreeMachines {
                 from = machine + 1;
                 while others.next_if(|(other, _)| *other < machine).is_some() {}
                 let chunks = others.peek().filter(|(other, _)| *other == machine).map_or(0, |(_, chunks)| *chunks);
-                let mut is_room = |free: &[u64]| kind.last_fits_beside(free, chunks, &mut left);
-                if is_room(self.of(machine)) && later(machine).is_none_or(is_room) {
+                let mut last_fits = |free: &[u64]| kind.last_fits_beside(free, chunks, &mut left);
+                if last_fits(self.of(machine)) && later(machine).is_none_or(last_fits) {
                     return Some(machine);
                 }
             }

@@ -314,17 +314,17 @@ impl HeadReservation {
     /// Gives a job's machines back or takes them; returns by how many chunks of the head that changes what fits.
     fn change(&mut self, job: &Running, head: &Kind, jobs: &RunningJobs<'_>, gives: bool) -> u128 {
         let kind = &jobs.kinds[job.kind as usize];
-        let before = self.room_on(job, head, jobs);
+        let before = self.chunks_on_machines_of(job, head, jobs);
         if gives {
             self.extra.give_job(kind, &job.held);
         } else {
             self.extra.take_job(kind, &job.held);
         }
-        self.room_on(job, head, jobs).abs_diff(before)
+        self.chunks_on_machines_of(job, head, jobs).abs_diff(before)
     }
 
     /// How many chunks of the head fit on the machines of a job; on all machines, if its last chunk is smaller.
-    fn room_on(&self, job: &Running, head: &Kind, jobs: &RunningJobs<'_>) -> u128 {
+    fn chunks_on_machines_of(&self, job: &Running, head: &Kind, jobs: &RunningJobs<'_>) -> u128 {
         if head.last.is_some() {
             return self.extra.capacity(head);
         }

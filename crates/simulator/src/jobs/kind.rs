@@ -157,7 +157,7 @@ impl Kind {
 
     /// Whether there is a smaller last chunk and it may be beside `chunks` of the others.
     #[inline]
-    pub(crate) fn has_room_for_last(&self, free: &[u64], chunks: u128) -> bool {
+    pub(crate) fn last_fits_beside_chunks(&self, free: &[u64], chunks: u128) -> bool {
         let Some(last) = self.last.as_ref().filter(|_| chunks == 0 || !self.is_spread()) else { return false };
         let mut amounts = last.iter().zip(free.iter().zip(&self.chunk));
         amounts.all(|(last, (free, chunk))| u128::from(*chunk) * chunks + u128::from(*last) <= u128::from(*free))

@@ -335,8 +335,8 @@ impl Site {
     fn holds(&self, kind: &Kind) -> u128 {
         let groups = || kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
         let full: u128 = groups().map(|g| u128::from(g.count) * kind.chunks_on(&g.has)).sum();
-        let has_room = groups().any(|g| kind.has_room_for_last(&g.has, kind.chunks_on(&g.has)));
-        full + u128::from(has_room)
+        let last_fits = groups().any(|g| kind.last_fits_beside_chunks(&g.has, kind.chunks_on(&g.has)));
+        full + u128::from(last_fits)
     }
 
     /// Returns why no machines hold a job.

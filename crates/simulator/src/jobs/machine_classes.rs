@@ -265,22 +265,22 @@ impl MachineClasses {
     /// How many chunks of a kind of job fit; where they are at least `enough`, at least so many.
     pub(crate) fn capacity(&self, kind: &Kind, enough: u128) -> u128 {
         let smallest = kind.smallest_chunk();
-        let keys = self.scores.keys_with_room(smallest);
-        let mut has_room_for_last = false;
+        let keys = self.scores.keys_that_fit(smallest);
+        let mut last_fits = false;
         let mut full = 0u128;
         let groups = kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]);
         let buckets = groups.flat_map(|group| group.nearest(0, keys.clone()));
         for (_, occupied) in buckets.filter(|(_, occupied)| occupied.may_hold(smallest)) {
             for (free, &machines) in occupied.free.chunks_exact(self.width).zip(&occupied.machines) {
                 let on_one = kind.chunks_on(free);
-                has_room_for_last = has_room_for_last || kind.has_room_for_last(free, on_one);
+                last_fits = last_fits || kind.last_fits_beside_chunks(free, on_one);
                 full += on_one * u128::from(machines);
                 if full >= enough {
                     return full;
                 }
             }
         }
-        full + u128::from(has_room_for_last)
+        full + u128::from(last_fits)
     }
 
     /// The machine that the rule chooses for a chunk of the kind among those that are not excluded, and its score; first
@@ -288,7 +288,7 @@ impl MachineClasses {
     pub(crate) fn choose(&mut self, kind: &Kind, chunk: &[u64], excluded: impl Fn(u32) -> bool) -> Option<(u64, u32)> {
         let mut best: Option<(u64, u32)> = None;
         self.scores.of_chunk(chunk);
-        let (key, keys) = (self.scores.key_of_chunk(), self.scores.keys_with_room(chunk));
+        let (key, keys) = (self.scores.key_of_chunk(), self.scores.keys_that_fit(chunk));
         for group in kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]) {
             for (least, occupied) in group.nearest(key, keys.clone()) {
                 if best.is_some_and(|b| least > b.0) {
@@ -362,7 +362,7 @@ impl MachineClasses {
     ) -> Option<Vec<(u32, u32)>> {
         let width = self.width;
         self.scores.of_chunk(&kind.chunk);
-        let (key, keys) = (self.scores.key_of_chunk(), self.scores.keys_with_room(&kind.chunk));
+        let (key, keys) = (self.scores.key_of_chunk(), self.scores.keys_that_fit(&kind.chunk));
         let groups = kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]);
         let buckets = groups.flat_map(|group| group.nearest(key, keys.clone()));
         let mut batches: Vec<(u64, &OccupiedClasses)> =

@@ -128,7 +128,7 @@ impl Scores {
     }
 
     /// The keys that machines may have on which a chunk fits.
-    pub(crate) fn keys_with_room(&self, chunk: &[u64]) -> RangeInclusive<u64> {
+    pub(crate) fn keys_that_fit(&self, chunk: &[u64]) -> RangeInclusive<u64> {
         match self.rule {
             Placement::FirstFit | Placement::Dominant => 0..=u64::MAX,
             Placement::BestFit => self.size(chunk)..=u64::MAX,
@@ -184,7 +184,7 @@ mod tests {
             let key = scores.key(scores.of_free(&free), &shape);
             prop_assert!(scores.keys(&largest).contains(&key));
             prop_assert!(scores.score(&free) >= key.abs_diff(scores.key_of_chunk()));
-            prop_assert!(!fits(&chunk, &free) || scores.keys_with_room(&chunk).contains(&key));
+            prop_assert!(!fits(&chunk, &free) || scores.keys_that_fit(&chunk).contains(&key));
         }
     }
 }

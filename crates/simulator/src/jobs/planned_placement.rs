@@ -61,7 +61,7 @@ impl Plan {
             }
             if kind.last.is_some() {
                 with_last.push(class);
-                last_fits = last_fits || kind.has_room_for_last(row, chunks);
+                last_fits = last_fits || kind.last_fits_beside_chunks(row, chunks);
             }
             left = left.saturating_sub(chunks * u128::from(count));
         }

@@ -370,7 +370,7 @@ impl Slurm {
                     Event::Start(_) if job.waits() && !job.held => job.runs = true,
                     Event::End(_) if job.runs => (job.runs, job.ended) = (false, true),
                     Event::Requeue(_) => (job.runs, job.ended) = (false, false),
-                    // What is set while nothing shows it cannot be told from what was there.
+                    // What is set while nothing shows it looks as what was there.
                     Event::Hide(_) => job.hidden = expected[&id] == 0,
                     Event::Hold(_) if job.waits() && expected[&id] == 0 => job.held = true,
                     Event::Unhold(_) => job.held = false,

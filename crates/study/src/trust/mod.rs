@@ -323,7 +323,7 @@ impl TrustRecord {
             (Err(_), ..) if self.users < FEWEST_USERS => {
                 "Size cannot be trusted; too few users to tell about direction."
             }
-            (Err(_), ..) if same_size => "Size of waits can be trusted; about direction nothing can be told.",
+            (Err(_), ..) if same_size => "Size of waits can be trusted; direction cannot be assessed.",
             (_, true, _) if same_use => "Direction and size can be trusted.",
             (_, true, _) if is_short => {
                 "Direction and size of waits can be trusted; the log is too short to tell about utilisation."

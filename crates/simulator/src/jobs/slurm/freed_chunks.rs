@@ -16,7 +16,7 @@ pub(super) struct FreedChunks {
     /// By node: how many chunks fit now.
     now: Vec<u32>,
     /// Nodes on which a chunk fits now.
-    with_room: NodeSet,
+    fitting: NodeSet,
     /// By node: what the end of each of its jobs adds, in the order of their ends.
     added: Vec<SmallVec<[Added; 1]>>,
     /// The most frequent of what empty nodes hold: how many chunks, and their free processors.
@@ -48,7 +48,7 @@ impl FreedChunks {
         let (usual, weight, alike) = nodes.alike_when_empty(kind);
         FreedChunks {
             now: vec![0; nodes.len()],
-            with_room: none.clone(),
+            fitting: none.clone(),
             added: vec![SmallVec::new(); nodes.len()],
             usual,
             weight,
@@ -78,7 +78,7 @@ impl FreedChunks {
         let mut processors = nodes.processors_on(node);
         let is_alike = self.alike.contains(node);
         self.now[node as usize] = chunks;
-        self.with_room.set(node, chunks > 0);
+        self.fitting.set(node, chunks > 0);
         self.empty.set(node, is_alike && jobs.is_empty());
         self.filled.set(node, is_alike && jobs.len() == 1 && chunks == 0);
         let added = &mut self.added[node as usize];
@@ -116,9 +116,9 @@ impl FreedChunks {
 
     /// How many chunks fit on these nodes now.
     pub(super) fn now_on(&self, nodes: &NodeSet) -> u64 {
-        let each = words([nodes, &self.with_room, &self.empty]).enumerate();
-        each.map(|(at, [nodes, with_room, empty])| {
-            let others = bits(at, nodes & with_room & !empty);
+        let each = words([nodes, &self.fitting, &self.empty]).enumerate();
+        each.map(|(at, [nodes, fitting, empty])| {
+            let others = bits(at, nodes & fitting & !empty);
             self.of_usual(nodes & empty) + others.map(|node| u64::from(self.now[node as usize])).sum::<u64>()
         })
         .sum()
@@ -146,11 +146,11 @@ impl FreedChunks {
     /// On which of these nodes Slurm puts a job now, if it fits.
     pub(super) fn choose_now(&self, engine: &Engine<'_>, kind: &Kind, nodes: &NodeSet) -> Option<Placements> {
         let mut choice = Choice::default();
-        for (at, [nodes, with_room, empty]) in words([nodes, &self.with_room, &self.empty]).enumerate() {
+        for (at, [nodes, fitting, empty]) in words([nodes, &self.fitting, &self.empty]).enumerate() {
             let now = |node: u32| {
                 (self.now[node as usize], engine.nodes.processors_on(node), engine.nodes.weight_of(node, false))
             };
-            self.add_word(&mut choice, (at, nodes & with_room, empty), u64::from(self.weight), now);
+            self.add_word(&mut choice, (at, nodes & fitting, empty), u64::from(self.weight), now);
         }
         choice.choose(kind, &engine.nodes)
     }
@@ -166,8 +166,8 @@ impl FreedChunks {
         busy_first: bool,
     ) -> Option<Placements> {
         let mut choice = Choice::default();
-        let sets = [nodes, ended, &self.with_room, &self.empty, &self.filled];
-        for (at, [nodes, ended, with_room, empty, filled]) in words(sets).enumerate() {
+        let sets = [nodes, ended, &self.fitting, &self.empty, &self.filled];
+        for (at, [nodes, ended, fitting, empty, filled]) in words(sets).enumerate() {
             let then = |node: u32| {
                 let (mut chunks, mut processors) = (self.now[node as usize], engine.nodes.processors_on(node));
                 let mut jobs = engine.nodes.jobs_on(node);
@@ -181,7 +181,7 @@ impl FreedChunks {
             };
             let are_empty = empty | filled & ended;
             let of_empty = u64::from(busy_first) << 32 | u64::from(self.weight);
-            self.add_word(&mut choice, (at, nodes & (with_room | ended), are_empty), of_empty, then);
+            self.add_word(&mut choice, (at, nodes & (fitting | ended), are_empty), of_empty, then);
         }
         choice.choose(kind, &engine.nodes)
     }

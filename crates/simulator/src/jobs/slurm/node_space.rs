@@ -10,7 +10,7 @@ pub(super) struct NodeSpace {
     intervals: Vec<Interval>,
     /// The shortest time that is reserved.
     grain: u64,
-    /// How many intervals have been made: Slurm's table has no more room for those that it has put together with others.
+    /// How many intervals have been made: Slurm's table does not reuse those that it has merged with others.
     made: u32,
     /// The nodes that are unreserved from the begin of the window to the end of an interval, for the first intervals:
     /// most jobs are tested for a start now.

@@ -263,7 +263,7 @@ impl<'a> Nodes<'a> {
     pub(super) fn chunks_in(&self, kind: &Kind, nodes: &NodeSet) -> u64 {
         let enough = u64::from(kind.copies);
         let mut found = 0;
-        for node in self.with_room(kind, nodes) {
+        for node in self.may_fit_on(kind, nodes) {
             found += u64::from(self.chunks_on(kind, node));
             if found >= enough {
                 break;
@@ -273,7 +273,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The nodes among these on which a chunk of the kind may fit: one that needs processors needs a free one.
-    fn with_room<'s>(&'s self, kind: &Kind, nodes: &'s NodeSet) -> impl Iterator<Item = u32> + 's {
+    fn may_fit_on<'s>(&'s self, kind: &Kind, nodes: &'s NodeSet) -> impl Iterator<Item = u32> + 's {
         let can_be_full = self.whole || kind.chunk[self.processors] > 0;
         nodes.iter_both(if can_be_full { &self.with_free } else { nodes })
     }
@@ -289,7 +289,7 @@ impl<'a> Nodes<'a> {
             return None;
         }
         let mut choice = Choice::default();
-        for node in self.with_room(kind, nodes) {
+        for node in self.may_fit_on(kind, nodes) {
             let is_last = busy_first && self.jobs_on(node) == 0;
             let weight = self.weight_of(node, is_last);
             choice.add(Stretch::of(node, self.any_chunks_on(kind, node), self.processors_on(node), weight));

@@ -96,7 +96,7 @@ impl SlurmReferenceModel<'_> {
     }
 
     /// Whether the nodes of a job have its processors beside those that these jobs use.
-    fn has_room(&self, r: &Runs, beside: &[&Runs]) -> bool {
+    fn fits_beside(&self, r: &Runs, beside: &[&Runs]) -> bool {
         let used = |node: usize| beside.iter().map(|other| self.uses(other, node)).sum::<u64>();
         r.on.iter().all(|&node| self.uses(r, node) == 0 || used(node) + self.uses(r, node) <= self.has[node][0])
     }
@@ -107,13 +107,13 @@ impl SlurmReferenceModel<'_> {
         let is_active = |r: &&Runs| !r.ended && r.suspended.is_none();
         let own = &self.running[at];
         let all: Vec<&Runs> = self.running[..at].iter().filter(is_active).collect();
-        if !self.suspends() || self.has_room(own, &all) {
+        if !self.suspends() || self.fits_beside(own, &all) {
             return;
         }
         let (tier, partition) = (self.tier(own.job), self.attempts(own.job)[0]);
         let counts = |r: &&&Runs| self.tier(r.job) > tier || self.attempts(r.job)[0] == partition;
         let beside: Vec<&Runs> = all.iter().filter(counts).copied().collect();
-        if self.has_room(own, &beside) || self.preempt_mode(own.job) != PreemptMode::Suspend {
+        if self.fits_beside(own, &beside) || self.preempt_mode(own.job) != PreemptMode::Suspend {
             self.fill_rows(t, false);
         } else {
             self.stop(t, at);
@@ -174,7 +174,7 @@ impl SlurmReferenceModel<'_> {
             for at in order {
                 let r = self.running[at].clone();
                 let stays = self.preempt_mode(r.job) != PreemptMode::Suspend;
-                let fits = stays || self.has_room(&r, &row.iter().collect::<Vec<_>>());
+                let fits = stays || self.fits_beside(&r, &row.iter().collect::<Vec<_>>());
                 match (fits, r.suspended.is_some()) {
                     (true, true) => self.go_on(t, at),
                     (false, false) => self.stop(t, at),
