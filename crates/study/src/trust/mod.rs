@@ -303,14 +303,16 @@ impl TrustRecord {
             because,
             undecided: false,
         };
-        let which = match &order {
-            Ok(order) => format!(
-                "the rank correlation of the users' mean waits is {order:.2}; trusted from 0.80, direction from 0.50"
-            ),
-            Err(why) => why.clone(),
-        };
         let is_from = |least: f64| order.as_ref().is_ok_and(|order| *order >= least);
         let (is_same_order, is_similar_order) = (is_from(SAME_ORDER), is_from(SIMILAR_ORDER));
+        let correlation = |order: &f64| format!("the rank correlation of the users' mean waits is {order:.2}");
+        let which = match &order {
+            Ok(order) if is_similar_order && !is_same_order => {
+                format!("{}: enough for the direction (0.50), too little for more (0.80)", correlation(order))
+            }
+            Ok(order) => format!("{}; trusted from 0.80, direction from 0.50", correlation(order)),
+            Err(why) => why.clone(),
+        };
         self.claims = vec![
             claim("how long jobs wait", same_size, ratio),
             ClaimRecord { undecided: order.is_err(), ..claim("which users wait long", is_same_order, which) },
