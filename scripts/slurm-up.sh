@@ -3,7 +3,8 @@
 #   scripts/slurm-up.sh DIR     prints a line to evaluate: export SLURM_CONF=…
 # All of it lives below DIR (keys, state, logs, sockets), on ports that are free. scripts/slurm-down.sh DIR stops it.
 # Environment:
-#   SLURM_NODES   a line a node: name cpus memory_mb gpus feature; they may be larger than the machine
+#   SLURM_NODES   a line a node: name cpus memory_mb gpus feature; they may be larger than the machine. GPUs are a number,
+#                 or a type and a number: h100:2
 #   SLURM_CONF_EXTRA   more lines of slurm.conf; the last of two lines with one key counts
 #   SLURM_PARTITION_DEFAULTS   of all partitions, such as OverSubscribe=EXCLUSIVE
 #   WITH_DB=1     with accounting: a database server and slurmdbd, and accounts for SLURM_USERS (default: the caller)
@@ -129,8 +130,10 @@ CONF
 
 # A GPU is a character device; harmless ones stand in.
 devices=(/dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /dev/ptmx)
-awk '!/^#/ && NF && $4 > 0 { print $1, $4 }' <<<"$SLURM_NODES" | while read -r name gpus; do
-    for ((k = 0; k < gpus; k++)); do printf 'NodeName=%s Name=gpu File=%s\n' "$name" "${devices[$k]}"; done
+awk '!/^#/ && NF { print $1, $4 }' <<<"$SLURM_NODES" | while read -r name gpus; do
+    gpus=${gpus:-0}
+    case $gpus in *:*) type="Type=${gpus%:*} " ;; *) type= ;; esac
+    for ((k = 0; k < ${gpus##*:}; k++)); do printf 'NodeName=%s Name=gpu %sFile=%s\n' "$name" "$type" "${devices[$k]}"; done
 done >"$DIR/etc/gres.conf"
 
 new_database() {

@@ -261,6 +261,14 @@ prints "by GPUs too" "The forecast counts the CPUs, memory and GPUs of the whole
 waits() { "$evenhand" --format json slurm when "$gpu" | python3 -c 'import json, sys; assert json.load(sys.stdin)["forecasts"][0]["median_s"] > 0'; }
 holds "but a later one" waits
 holds "nor do the pages" until_true 60 has "/jobs/$gpu" '0 of 2 GPUs are free: too few GPUs'
+# script OPTIONS: a batch script with these.
+script() { printf '#!/bin/sh\n#SBATCH -n1 --mem=100M -t 5\n#SBATCH %s\n' "$1" >job.sh; }
+script '--exclusive -C spec_150'
+holds "a script that asks for a whole node" "$evenhand" --format json slurm when --script job.sh --user "$ann"
+prints "does not get the one on which a job runs" '"planned_by": "limits"'
+script '-C spec_100&spec_150'
+holds "one that asks for features that no node has" ends 2 "$evenhand" slurm when --script job.sh --user "$ann"
+prints "is refused" "3 nodes (0 of them with those features)"
 scancel "$holder" "$gpu"
 kill "$pages"
 wait "$pages" 2>/dev/null

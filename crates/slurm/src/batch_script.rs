@@ -1,7 +1,9 @@
 //! The request of a batch script: its `#SBATCH` lines, as far as a forecast needs them.
 
-use evenhand_model::Span;
-use evenhand_workload::slurm_notation::{memory, parse_gres};
+use std::collections::BTreeSet;
+
+use evenhand_model::{Requirements, Span};
+use evenhand_workload::slurm_notation::{memory, parse_constraints, parse_gres};
 use thiserror::Error;
 
 use crate::error::quoted;
@@ -29,6 +31,10 @@ pub struct BatchRequest {
     pub gpus_per_node: u64,
     /// The GPUs of the whole job.
     pub gpus: u64,
+    /// The types of these GPUs, where they are named.
+    pub gpu_types: BTreeSet<String>,
+    /// The features that its nodes must have (`--constraint`), and whether it has them for itself (`--exclusive`).
+    pub requires: Requirements,
     /// The memory on each node, in bytes.
     pub memory_per_node: u64,
     /// The memory for each CPU, in bytes.
@@ -85,6 +91,11 @@ impl BatchRequest {
                 let Some((name, inline)) = split_option(word) else {
                     return Err(error(at + 1, word, "an option of sbatch, such as --time=2:00:00"));
                 };
+                // With a value it is exclusive towards other users, or in another way, and not with its nodes for itself.
+                if name == "--exclusive" {
+                    request.requires.whole_machines |= inline.is_none();
+                    continue;
+                }
                 if !KNOWN.contains(&name) {
                     // Its value, if it stands apart, is no option.
                     continue_past_value(&mut words, inline);
@@ -111,8 +122,13 @@ impl BatchRequest {
             "-t" | "--time" => {
                 self.limit = Limit::parse(value).ok_or("a time limit such as 2:00:00, 1-00:00:00, or minutes")?.span();
             }
-            "--gres" | "--gpus-per-node" => self.gpus_per_node = gpus(name, value).ok_or(EXPECTED_GPUS)?,
-            "-G" | "--gpus" => self.gpus = gpus(name, value).ok_or(EXPECTED_GPUS)?,
+            "--gres" | "--gpus-per-node" => self.gpus_per_node = self.gpus(name, value).ok_or(EXPECTED_GPUS)?,
+            "-G" | "--gpus" => self.gpus = self.gpus(name, value).ok_or(EXPECTED_GPUS)?,
+            "-C" | "--constraint" => {
+                // What cannot be expressed, such as `[a|b]`, is passed over.
+                let words = parse_constraints(value.trim_matches(['"', '\'']));
+                self.requires.wanted = words.map_or(Vec::new(), |words| Requirements::parse(&words).wanted);
+            }
             "--mem" | "--mem-per-cpu" => {
                 let text = value.to_ascii_uppercase();
                 let bytes = memory(text.as_bytes()).and_then(|nano| u64::try_from(nano / 1_000_000_000).ok());
@@ -151,8 +167,23 @@ impl BatchRequest {
             memory_per_node: self.memory_per_node.max(self.memory_per_cpu.saturating_mul(cpus_per_chunk)),
             gpus_per_node: self.gpus_per_node,
             gpus: self.gpus,
+            // Of several types it is not known which node has to have which.
+            gpu_type: self.gpu_types.first().filter(|_| self.gpu_types.len() == 1).cloned(),
+            requires: self.requires.clone(),
             limit,
         }
+    }
+
+    /// Returns how many GPUs an option asks for, and notes their types: `--gres=gpu:a100:2,shard:1`, `--gpus=a100:2`.
+    fn gpus(&mut self, option: &str, value: &str) -> Option<u64> {
+        let list = match option {
+            "--gres" => parse_gres(value)?,
+            // These options name the GPU's type, or nothing before the number.
+            _ => parse_gres(&value.split(',').map(|part| format!("gpu:{part}")).collect::<Vec<_>>().join(","))?,
+        };
+        let of_gpus = || list.iter().filter(|gres| gres.name == "gpu");
+        self.gpu_types.extend(of_gpus().filter_map(|gres| gres.kind.clone()));
+        Some(of_gpus().fold(0, |sum: u64, gres| sum.saturating_add(gres.count)))
     }
 }
 
@@ -179,17 +210,7 @@ fn least_nodes(text: &str) -> Option<u64> {
 
 const EXPECTED_GPUS: &str = "a number of GPUs, such as gpu:2 or gpu:a100:2 for --gres, and 2 or a100:2 for others";
 
-/// Returns how many GPUs an option asks for: `--gres=gpu:a100:2,shard:1`, `--gpus=a100:2`.
-fn gpus(option: &str, value: &str) -> Option<u64> {
-    let list = match option {
-        "--gres" => parse_gres(value)?,
-        // These options name the GPU's type, or nothing before the number.
-        _ => parse_gres(&value.split(',').map(|part| format!("gpu:{part}")).collect::<Vec<_>>().join(","))?,
-    };
-    Some(list.iter().filter(|gres| gres.name == "gpu").fold(0, |sum: u64, gres| sum.saturating_add(gres.count)))
-}
-
-const KNOWN: [&str; 19] = [
+const KNOWN: [&str; 21] = [
     "-N",
     "--nodes",
     "-n",
@@ -209,6 +230,8 @@ const KNOWN: [&str; 19] = [
     "--gpus-per-node",
     "--mem",
     "--mem-per-cpu",
+    "-C",
+    "--constraint",
 ];
 
 /// Splits `--time=5`, `-t5` and `--time` into the option and its value.
@@ -255,8 +278,27 @@ mod tests {
         assert_eq!(of("--gres=gpu:a100:7,shard:2 -N2 --mem=4G"), (2, 7, 0, 4096));
         assert_eq!(of("--gpus=3 --mem-per-cpu 500 -c 4"), (1, 0, 3, 2000));
         assert_eq!(of("-G a100:2,v100:1 --gpus-per-node=v100:2 --gres=none"), (1, 0, 3, 0));
+        let kind =
+            |options: &str| parse(&format!("#SBATCH {options}\n")).unwrap().request(Span::from_secs(60)).gpu_type;
+        assert_eq!(kind("--gres=gpu:a100:7,shard:2").as_deref(), Some("a100"));
+        assert_eq!((kind("-G 2"), kind("-G a100:2,v100:1")), (None, None), "which node has to have which is not known");
         let error = parse("#SBATCH --gres=gpu:many:x\n").unwrap_err().to_string();
         assert!(error.starts_with("job.sh:2: found \"gpu:many:x\", expected a number of GPUs"), "{error}");
+    }
+
+    #[test]
+    fn features_and_nodes_of_its_own_are_required() {
+        let of = |options: &str| {
+            let requires = parse(&format!("#SBATCH {options}\n")).unwrap().requires;
+            (requires.wanted, requires.whole_machines)
+        };
+        let words = |lists: &[&[&str]]| -> Vec<Vec<String>> {
+            lists.iter().map(|list| list.iter().map(|word| word.to_string()).collect()).collect()
+        };
+        assert_eq!(of("--exclusive -C intel&ib"), (words(&[&["intel"], &["ib"]]), true));
+        assert_eq!(of("--constraint=\"intel|amd\" --exclusive=user"), (words(&[&["intel", "amd"]]), false));
+        assert_eq!(of("-C [rack1|rack2] --exclusive"), (vec![], true), "an expression that is not followed");
+        assert_eq!(of("-C ib*2"), (vec![], false));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use evenhand_model::{Nano, Span, Time, counted, expand_hostlist};
+use evenhand_model::{Nano, Requirements, Span, Time, counted, expand_hostlist};
 use thiserror::Error;
 
 use crate::explain_wait::limit_s;
@@ -13,7 +13,7 @@ use crate::partitions::{DefaultMemory, Partition};
 use crate::queue::{Job, Queue};
 
 /// What a job asks for, as far as nodes and partitions are held against it. Amounts are those of the smallest nodes that do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRequest {
     /// The least number of nodes.
     pub nodes: u64,
@@ -27,6 +27,10 @@ pub struct NewRequest {
     pub gpus_per_node: u64,
     /// The GPUs of the whole job.
     pub gpus: u64,
+    /// The type of all of these GPUs, such as `h100`, if it names one.
+    pub gpu_type: Option<String>,
+    /// The features that its nodes must have, and whether it has them for itself.
+    pub requires: Requirements,
     /// The wall time.
     pub limit: Span,
 }
@@ -93,18 +97,25 @@ impl NewRequest {
             return Err(NeverStarts::TooManyNodes { partition: name(), asked: self.nodes, most });
         }
         let of_partition = || of_partition(nodes, partition);
-        if self.fits(of_partition().map(whole)) {
+        if self.fits(of_partition().filter(|node| self.may_use(node)).map(|node| self.whole(node))) {
             return Ok(());
         }
-        Err(NeverStarts::NoNodes { partition: name(), asked: self.asked(), has: has(of_partition()) })
+        Err(NeverStarts::NoNodes { partition: name(), asked: self.asked(), has: self.has(of_partition()) })
     }
 
     /// Returns in how many seconds from now the nodes of a partition have free what the job asks for, if the jobs that run reach their
     /// limits, no other starts, and nodes that are down stay so: 0 if they have it now. None if never.
     pub fn free_in(&self, partition: &Partition, nodes: &[Node], queue: &Queue, now: Time) -> Option<i64> {
-        let usable: Vec<&Node> = of_partition(nodes, partition).filter(|node| !node.is_unavailable()).collect();
-        let mut free: Vec<Amounts> = usable.iter().map(|node| free_of(node)).collect();
-        if self.fits(free.iter().copied()) {
+        let can_start = |node: &&Node| !node.is_unavailable() && self.may_use(node);
+        let usable: Vec<&Node> = of_partition(nodes, partition).filter(can_start).collect();
+        let whole: Vec<Amounts> = usable.iter().map(|node| self.whole(node)).collect();
+        let mut free: Vec<Amounts> = usable.iter().map(|node| self.free_of(node)).collect();
+        // Of a node that it would have for itself, nothing is free while a job is there.
+        let has_jobs = |free: &Amounts, whole: &Amounts| self.requires.whole_machines && free[0] < whole[0];
+        let fits = |free: &[Amounts]| {
+            self.fits(free.iter().zip(&whole).filter(|(free, whole)| !has_jobs(free, whole)).map(|(free, _)| *free))
+        };
+        if fits(&free) {
             return Some(0);
         }
         let place: HashMap<&str, usize> =
@@ -115,12 +126,11 @@ impl NewRequest {
             let names = job.node_list.as_deref().and_then(expand_hostlist).unwrap_or_default();
             let each = job.requested_per_node().map(|nano| u64::try_from(nano / NANO).unwrap_or(u64::MAX));
             for node in names.iter().filter_map(|name| place.get(name.as_str()).copied()) {
-                let whole = whole(usable[node]);
                 // Of a job on unequal nodes the mean part is known; a node has never more free than it has.
-                (0..3).for_each(|r| free[node][r] = free[node][r].saturating_add(each[r]).min(whole[r]));
+                (0..3).for_each(|r| free[node][r] = free[node][r].saturating_add(each[r]).min(whole[node][r]));
             }
             let last_at_once = ends.get(at + 1).is_none_or(|(next, _)| next > end);
-            if last_at_once && self.fits(free.iter().copied()) {
+            if last_at_once && fits(&free) {
                 return Some(*end);
             }
         }
@@ -130,6 +140,15 @@ impl NewRequest {
     /// Returns how many GPUs it asks for in all.
     pub fn all_gpus(&self) -> u64 {
         self.gpus.max(self.gpus_per_node.saturating_mul(self.nodes))
+    }
+
+    /// Returns how many CPUs it holds at least, if it has its nodes for itself: all of those of the smallest nodes that it may use.
+    pub fn cpus_of_whole_nodes(&self, partition: &Partition, nodes: &[Node]) -> Option<u64> {
+        let can = |node: &&Node| self.may_use(node) && node.cpus >= self.cpus_per_chunk;
+        let least = of_partition(nodes, partition).filter(can).map(|node| node.cpus).min();
+        let least = least.filter(|_| self.requires.whole_machines)?;
+        let chunks_on_one = (least / self.cpus_per_chunk.max(1)).max(1);
+        Some(self.nodes.max(self.chunks.div_ceil(chunks_on_one)).saturating_mul(least))
     }
 
     /// Returns how much memory Slurm gives it in all if it names none, in bytes, and the request with the part of that on each node.
@@ -150,14 +169,44 @@ impl NewRequest {
             None => {
                 // The smallest node on which it could start.
                 let can = |node: &&Node| {
-                    let [cpus, _, gpus] = whole(node);
-                    cpus >= self.cpus_per_chunk && gpus >= self.gpus_per_node && !node.is_unavailable()
+                    let [cpus, _, gpus] = self.whole(node);
+                    let enough = cpus >= self.cpus_per_chunk && gpus >= self.gpus_per_node;
+                    enough && self.may_use(node) && !node.is_unavailable()
                 };
                 let least = of_partition(nodes, partition).filter(can).map(|node| node.memory).min().unwrap_or(0);
                 (least, least.saturating_mul(self.nodes))
             }
         };
         (NewRequest { memory_per_node, ..self }, all)
+    }
+
+    /// Returns whether a node has the features and the type of GPUs that it requires.
+    fn may_use(&self, node: &Node) -> bool {
+        let has = |word: &String| node.features.contains(word);
+        let is_of_type = |kind: &String| node.gpus_of_type(kind).0 > 0;
+        self.requires.wanted.iter().all(|any_of| any_of.iter().any(has)) && self.gpu_type.iter().all(is_of_type)
+    }
+
+    /// Returns the GPUs of a node that it can use, and how many of them jobs hold.
+    fn gpus_of(&self, node: &Node) -> (u64, u64) {
+        match &self.gpu_type {
+            Some(kind) => node.gpus_of_type(kind),
+            None => (node.gpus(), node.allocated.gpus()),
+        }
+    }
+
+    fn whole(&self, node: &Node) -> Amounts {
+        // A release that prints no memory of nodes does not limit it.
+        [node.cpus, if node.memory == 0 { u64::MAX } else { node.memory }, self.gpus_of(node).0]
+    }
+
+    fn free_of(&self, node: &Node) -> Amounts {
+        let [cpus, memory, gpus] = self.whole(node);
+        [
+            cpus.saturating_sub(node.allocated_cpus),
+            if node.memory == 0 { memory } else { memory.saturating_sub(node.allocated_memory) },
+            gpus.saturating_sub(self.gpus_of(node).1),
+        ]
     }
 
     fn fits(&self, nodes: impl Iterator<Item = Amounts>) -> bool {
@@ -185,13 +234,52 @@ impl NewRequest {
         if self.memory_per_node > 0 {
             parts.push(format!("{} MiB of memory a node", self.memory_per_node.div_ceil(1 << 20)));
         }
+        let gpus = |count: u64| match &self.gpu_type {
+            Some(kind) => format!("{} of type {kind}", counted(count, "GPU", "GPUs")),
+            None => counted(count, "GPU", "GPUs"),
+        };
         if self.gpus_per_node > 0 {
-            parts.push(format!("{} a node", counted(self.gpus_per_node, "GPU", "GPUs")));
+            parts.push(format!("{} a node", gpus(self.gpus_per_node)));
         }
         if self.gpus > 0 {
-            parts.push(format!("{} in all", counted(self.gpus, "GPU", "GPUs")));
+            parts.push(format!("{} in all", gpus(self.gpus)));
+        }
+        let features = self.requires.wanted.iter().map(|any_of| any_of.join(" or ")).collect::<Vec<_>>();
+        if !features.is_empty() {
+            parts.push(format!("features {}", features.join(" and ")));
         }
         parts.join(", ")
+    }
+
+    /// What the nodes of a partition have: "2 nodes, at most 8 CPUs, 8000 MiB and 2 GPUs on one, 16 CPUs and 2 GPUs in all", and where
+    /// it requires some, how many of the nodes have that.
+    fn has<'a>(&self, nodes: impl Iterator<Item = &'a Node>) -> String {
+        let (mut count, mut fitting, mut most, mut all) = (0u64, 0u64, [0u64; 3], [0u64; 3]);
+        for node in nodes {
+            count += 1;
+            fitting += u64::from(self.may_use(node));
+            for (r, amount) in [node.cpus, node.memory >> 20, node.gpus()].into_iter().enumerate() {
+                most[r] = most[r].max(amount);
+                all[r] = all[r].saturating_add(amount);
+            }
+        }
+        let gpus = |n: u64| counted(n, "GPU", "GPUs");
+        let what = match (&self.gpu_type, self.requires.wanted.is_empty()) {
+            (None, true) => None,
+            (Some(_), true) => Some("GPUs of that type"),
+            (None, false) => Some("those features"),
+            (Some(_), false) => Some("those features and GPUs of that type"),
+        };
+        let having = what.map_or(String::new(), |what| format!(" ({fitting} of them with {what})"));
+        format!(
+            "{}{having}, at most {}, {} MiB and {} on one, {} and {} in all",
+            counted(count, "node", "nodes"),
+            cpus(most[0]),
+            most[1],
+            gpus(most[2]),
+            cpus(all[0]),
+            gpus(all[2])
+        )
     }
 }
 
@@ -203,42 +291,6 @@ fn cpus(count: u64) -> String {
 
 fn of_partition<'a>(nodes: &'a [Node], partition: &'a Partition) -> impl Iterator<Item = &'a Node> {
     nodes.iter().filter(|node| !node.is_future() && node.partitions.contains(&partition.name))
-}
-
-fn whole(node: &Node) -> Amounts {
-    // A release that prints no memory of nodes does not limit it.
-    [node.cpus, if node.memory == 0 { u64::MAX } else { node.memory }, node.gpus()]
-}
-
-fn free_of(node: &Node) -> Amounts {
-    let [cpus, memory, gpus] = whole(node);
-    [
-        cpus.saturating_sub(node.allocated_cpus),
-        if node.memory == 0 { memory } else { memory.saturating_sub(node.allocated_memory) },
-        gpus.saturating_sub(node.allocated.gpus()),
-    ]
-}
-
-/// What the nodes of a partition have: "2 nodes, at most 8 CPUs, 8000 MiB and 2 GPUs on one, 16 CPUs and 2 GPUs in all".
-fn has<'a>(nodes: impl Iterator<Item = &'a Node>) -> String {
-    let (mut count, mut most, mut all) = (0u64, [0u64; 3], [0u64; 3]);
-    for node in nodes {
-        count += 1;
-        for (r, amount) in [node.cpus, node.memory >> 20, node.gpus()].into_iter().enumerate() {
-            most[r] = most[r].max(amount);
-            all[r] = all[r].saturating_add(amount);
-        }
-    }
-    let gpus = |n: u64| counted(n, "GPU", "GPUs");
-    format!(
-        "{}, at most {}, {} MiB and {} on one, {} and {} in all",
-        counted(count, "node", "nodes"),
-        cpus(most[0]),
-        most[1],
-        gpus(most[2]),
-        cpus(all[0]),
-        gpus(all[2])
-    )
 }
 
 /// The seconds in which a running job reaches its limit.
@@ -260,6 +312,14 @@ mod tests {
         memory_per_node: 0,
         gpus_per_node: 0,
         gpus: 0,
+        gpu_type: None,
+        requires: Requirements {
+            wanted: Vec::new(),
+            unwanted: Vec::new(),
+            whole_machines: false,
+            separate_machines: false,
+            tasks: None,
+        },
         limit: Span::from_secs(60),
     };
 
@@ -296,13 +356,13 @@ mod tests {
             NewRequest { nodes: 2, memory_per_node: 5000 << 20, ..ONE },
             NewRequest { gpus: 3, ..ONE },
         ] {
-            assert!(error(never, 0).is_err(), "{never:?}");
+            assert!(error(never.clone(), 0).is_err(), "{never:?}");
         }
         for can in [
             NewRequest { chunks: 2, cpus_per_chunk: 8, nodes: 2, ..ONE },
             NewRequest { memory_per_node: 8000 << 20, gpus: 2, ..ONE },
         ] {
-            assert_eq!(error(can, 0), Ok(()), "{can:?}");
+            assert_eq!(error(can.clone(), 0), Ok(()), "{can:?}");
         }
     }
 
@@ -324,5 +384,59 @@ mod tests {
         let none =
             NewRequest { chunks: 2, cpus_per_chunk: 8, nodes: 2, ..ONE }.free_in(&partitions[0], &nodes, &queue, now);
         assert_eq!(none, None);
+    }
+
+    /// a1 has two A100s, both in use; h1 has two H100s of which one is free, and an A100; b1 has none, but a job.
+    const TYPES: &str = "NodeName=a1 CPUTot=8 CPUAlloc=2 RealMemory=8000 Gres=gpu:a100:2 AllocTRES=cpu=2,gres/gpu=2 Partitions=main ActiveFeatures=old State=MIXED\n\
+        NodeName=h1 CPUTot=8 CPUAlloc=1 RealMemory=8000 Gres=gpu:H100:2,gpu:a100:1 AllocTRES=cpu=1,gres/gpu=1,gres/gpu:h100=1 Partitions=main ActiveFeatures=new,ib State=MIXED\n\
+        NodeName=b1 CPUTot=8 CPUAlloc=8 RealMemory=8000 Partitions=main ActiveFeatures=old,ib State=ALLOCATED\n";
+
+    #[test]
+    fn gpus_of_a_type_features_and_whole_nodes_are_those_that_it_requires() {
+        let queue = "JOBID|USER|STATE|START_TIME|TIME_LIMIT|NODES|TRES_ALLOC|NODELIST\n\
+            1|ann|RUNNING|900|5:00|1|cpu=2,node=1,gres/gpu=2|a1\n\
+            2|ann|RUNNING|900|10:00|1|cpu=1,node=1,gres/gpu=1|h1\n\
+            3|ann|RUNNING|900|15:00|1|cpu=8,node=1|b1\n";
+        let queue = Queue::parse(queue).unwrap();
+        let nodes = Nodes::parse(TYPES).unwrap().nodes;
+        let partitions = Partitions::parse("PartitionName=main MaxTime=UNLIMITED\n").unwrap().partitions;
+        let free_in = |request: &NewRequest| request.free_in(&partitions[0], &nodes, &queue, Time::from_secs(1000));
+        let gpus = |count: u64, kind: Option<&str>| NewRequest {
+            gpus_per_node: count,
+            gpu_type: kind.map(String::from),
+            ..ONE
+        };
+        // Any two GPUs are free on h1, of one type only when a job there or on a1 has ended.
+        assert_eq!(
+            [(1, "h100"), (2, "H100"), (2, "a100"), (1, "A100")].map(|(n, kind)| free_in(&gpus(n, Some(kind)))),
+            [Some(0), Some(500), Some(200), Some(0)]
+        );
+        assert_eq!(free_in(&gpus(2, None)), Some(0));
+        let requiring = |features: &[&[&str]], whole_machines: bool| {
+            let wanted = features.iter().map(|any_of| any_of.iter().map(|word| word.to_string()).collect()).collect();
+            NewRequest { requires: Requirements { wanted, whole_machines, ..Requirements::default() }, ..ONE }
+        };
+        assert_eq!(free_in(&requiring(&[&["new", "old"]], false)), Some(0));
+        assert_eq!(free_in(&requiring(&[&["old"], &["ib"]], false)), Some(800), "b1 alone has both");
+        // No node is free of jobs before a1.
+        assert_eq!(free_in(&requiring(&[], true)), Some(200));
+        assert_eq!(free_in(&requiring(&[&["new"]], true)), Some(500));
+        let held = |request: NewRequest| request.cpus_of_whole_nodes(&partitions[0], &nodes);
+        assert_eq!(
+            held(NewRequest { chunks: 5, cpus_per_chunk: 3, ..requiring(&[], true) }),
+            Some(24),
+            "2 on each node"
+        );
+        assert_eq!((held(requiring(&[], true)), held(requiring(&[], false))), (Some(8), None));
+        let never = |request: NewRequest| request.check(&partitions[0], &nodes).unwrap_err().to_string();
+        assert_eq!(
+            never(gpus(3, Some("h100"))),
+            "found 1 task or chunk of 1 CPU, 3 GPUs of type h100 a node, expected what the nodes of partition main have: 3 nodes (1 of them \
+             with GPUs of that type), at most 8 CPUs, 8000 MiB and 3 GPUs on one, 24 CPUs and 5 GPUs in all; ask for less, or name another \
+             partition"
+        );
+        let error = never(requiring(&[&["new"], &["old", "older"]], false));
+        assert!(error.contains("1 CPU, features new and old or older, expected"), "{error}");
+        assert!(error.contains("3 nodes (0 of them with those features), at most"), "{error}");
     }
 }

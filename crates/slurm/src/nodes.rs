@@ -57,6 +57,22 @@ impl Node {
         has.max(self.configured.gpus())
     }
 
+    /// Returns the number of GPUs of a type, whatever the case of its letters, and how many of them jobs hold. On a node with several
+    /// types that Slurm does not track by type, those held count as of each type.
+    pub fn gpus_of_type(&self, kind: &str) -> (u64, u64) {
+        let of = |counts: &mut dyn Iterator<Item = (&str, u64)>| {
+            let of_type = counts.filter(|(name, _)| name.eq_ignore_ascii_case(kind));
+            of_type.fold(0, |sum: u64, (_, count)| sum.saturating_add(count))
+        };
+        let typed = self.gres.iter().filter(|g| g.name == "gpu").filter_map(|g| Some((g.kind.as_deref()?, g.count)));
+        let has = of(&mut typed.clone()).max(of(&mut self.configured.gpu_types()));
+        let held = match self.allocated.gpu_types().next() {
+            Some(_) => of(&mut self.allocated.gpu_types()),
+            None => self.allocated.gpus(),
+        };
+        (has, held.min(has))
+    }
+
     /// Returns the words that jobs require to have GPUs of its types: those of Gres, else of CfgTRES, where Slurm may name a
     /// type of GPUs without one.
     pub fn gpu_types(&self) -> BTreeSet<String> {

@@ -3,8 +3,10 @@
 //! Functions return `None` for a text of another form; the caller knows its place. Amounts are in billionths, memory is
 //! in billionths of a byte. Dates are parsed by [`evenhand_model::calendar`].
 
+mod constraints;
 mod generic_resources;
 
+pub use constraints::parse_constraints;
 use evenhand_model::{Nano, Span};
 pub use generic_resources::{Gres, parse_gres};
 

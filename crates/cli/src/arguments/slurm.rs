@@ -177,7 +177,7 @@ pub(crate) struct WhenArgs {
     /// Waiting job by its number, 7_3 of an array, 7+1 of a heterogeneous job
     #[arg(required_unless_present_any = ["script", "shape"])]
     pub(crate) job: Option<String>,
-    /// Batch script whose #SBATCH lines say what it asks for
+    /// Batch script whose #SBATCH lines state what it asks for
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
     /// Job that could be submitted: how many times how many CPUs, and a wall time: 4x16cpu,2h. Several times: which starts

@@ -3,7 +3,7 @@
 
 use evenhand_documents::did_you_mean;
 use evenhand_forecast::StartRecord;
-use evenhand_model::{Span, Time};
+use evenhand_model::{Requirements, Span, Time};
 use evenhand_slurm::{BatchRequest, Configuration, NeverStarts, NewRequest, Node, Partition, Pools, Queue};
 
 use crate::arguments::SlurmWhenArgs;
@@ -15,7 +15,7 @@ pub(super) struct Wanted {
     /// The shape, or the name of the script.
     pub(super) name: String,
     /// How many CPUs it needs in all.
-    pub(super) cpus: u64,
+    cpus: u64,
     /// How much memory it needs in all, in bytes; 0 if it names none.
     memory: u64,
     /// What it asks of nodes; its wall time counts where one is named.
@@ -34,6 +34,8 @@ pub(super) struct Admitted<'a> {
     pub(super) wanted: &'a Wanted,
     /// What it asks of nodes, with the wall time and the memory that it has in the first of the partitions.
     pub(super) request: NewRequest,
+    /// How many CPUs it has in all: of nodes that it has for itself all.
+    pub(super) cpus: u64,
     /// How much memory it has in all, in bytes.
     pub(super) memory: u64,
     partitions: Vec<&'a Partition>,
@@ -70,6 +72,8 @@ pub(super) fn wanted(args: &SlurmWhenArgs) -> Result<Vec<Wanted>, Failure> {
             memory_per_node: 0,
             gpus_per_node: 0,
             gpus: 0,
+            gpu_type: None,
+            requires: Requirements::default(),
             limit: shape.wall,
         };
         found.push(Wanted {
@@ -111,7 +115,7 @@ pub(super) fn admitted<'a>(
     for partition in named {
         let of_partition = || partition.default_time.span().or(partition.max_time.span());
         let limit = wanted.limit.or_else(of_partition).unwrap_or(DEFAULT_LIMIT);
-        let request = NewRequest { limit, ..wanted.request };
+        let request = NewRequest { limit, ..wanted.request.clone() };
         let (request, memory) = match with_memory.filter(|_| wanted.memory == 0) {
             Some(configuration) => {
                 let default = partition.memory_of_jobs_that_name_none(configuration);
@@ -125,9 +129,11 @@ pub(super) fn admitted<'a>(
         }
     }
     match (can.first(), refused) {
-        (Some(&(_, request, memory)), _) => {
+        (Some((first, request, memory)), _) => {
+            let (request, memory) = (request.clone(), *memory);
+            let cpus = request.cpus_of_whole_nodes(first, nodes).unwrap_or(0).max(wanted.cpus);
             let partitions = can.into_iter().map(|(partition, ..)| partition).collect();
-            Ok(Admitted { wanted, request, memory, partitions })
+            Ok(Admitted { wanted, request, cpus, memory, partitions })
         }
         (None, Some(never)) => Err(Failure::Input(format!("{}: {never}", wanted.name))),
         (None, None) => Err(Failure::Environment("scontrol show partition: the site shows no partition to you".into())),
@@ -210,6 +216,8 @@ mod tests {
             memory_per_node: 0,
             gpus_per_node: 0,
             gpus: 0,
+            gpu_type: None,
+            requires: Requirements::default(),
             limit: limit.unwrap_or(DEFAULT_LIMIT),
         };
         let partition = partition.map(String::from);

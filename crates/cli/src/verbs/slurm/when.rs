@@ -79,7 +79,7 @@ pub(super) fn run(args: &SlurmWhenArgs, common: &Common, console: &Console) -> R
             user: &user,
             account: job.wanted.account.as_deref(),
             partitions: job.wanted.partition.iter().flat_map(|partitions| partitions.split(',')).collect(),
-            size: past.pools.counted.size(job.wanted.cpus.max(1), job.memory, job.request.all_gpus()),
+            size: past.pools.counted.size(job.cpus.max(1), job.memory, job.request.all_gpus()),
             limit: job.request.limit,
         });
         let starts_now = forecaster.new_job_starts_now(&new);

@@ -15,7 +15,7 @@ use crate::import::error::FieldError;
 use crate::import::parse_number::NANO;
 use crate::import::sacct::{
     Asked, COMPONENT, COMPONENT_SENTENCE, GpuTypes, HELD_TYPE, HELD_TYPE_SENTENCE, OTHER_GRES, OTHER_GRES_SENTENCE,
-    TYPE_ALONE, TYPE_ALONE_SENTENCE, requirements, with_layout,
+    TYPE_ALONE, TYPE_ALONE_SENTENCE, with_layout,
 };
 use crate::import::summary::Tally;
 use crate::import::{ImportError, ImportOptions, Part};
@@ -126,7 +126,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         nodes: nodes(job).and_then(whole),
     };
     let features = text(&job["constraints"]).or_else(|| text(&job["features"]));
-    let features = features.and_then(|features| requirements(&features));
+    let features = features.and_then(|features| slurm_notation::parse_constraints(&features));
     let lists = ["tres_per_node", "tres_per_job", "tres_per_socket", "tres_per_task"].map(|key| text(&job[key]));
     let gpu_types = GpuTypes {
         requested: req_gres.as_ref(),

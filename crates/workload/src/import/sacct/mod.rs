@@ -6,7 +6,6 @@
 mod array;
 mod columns;
 mod command_options;
-mod constraints;
 mod gpu_types;
 mod nice;
 mod requires;
@@ -26,7 +25,6 @@ use crate::outcome;
 use crate::slurm_notation::{self, Amounts, NamedGres, limit, memory_request, tres};
 pub(super) use columns::looks_headerless;
 use columns::{Column, Columns, HeaderError, LAYOUTS};
-pub(in crate::import) use constraints::requirements;
 pub(in crate::import) use gpu_types::{GpuTypes, HELD_TYPE, HELD_TYPE_SENTENCE, TYPE_ALONE, TYPE_ALONE_SENTENCE};
 pub(in crate::import) use requires::with_layout;
 pub(in crate::import) use tasks::Asked;
@@ -226,7 +224,7 @@ fn row(
         }
         is_list
     });
-    let constraints = row.text(Column::Constraints, "features")?.map(requirements);
+    let constraints = row.text(Column::Constraints, "features")?.map(slurm_notation::parse_constraints);
     if constraints == Some(None) {
         tally.adjust(CONSTRAINTS);
     }

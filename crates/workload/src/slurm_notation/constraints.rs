@@ -9,7 +9,12 @@ type Wanted = Vec<Vec<String>>;
 /// Returns features as [`Requirements`](evenhand_model::Requirements): `a&b` requires both of each node, `a|b` one of them;
 /// without parentheses they are read from left to right. `None` for what these cannot express: counts of nodes (`a*2`), and
 /// alternatives of which all nodes have the same (`[a|b]`).
-pub(in crate::import) fn requirements(constraints: &str) -> Option<String> {
+///
+/// ```
+/// use evenhand_workload::slurm_notation::parse_constraints;
+/// assert_eq!(parse_constraints("ib&(intel|amd)").as_deref(), Some("ib,intel|amd"));
+/// ```
+pub fn parse_constraints(constraints: &str) -> Option<String> {
     if ["", "(null)", "None"].contains(&constraints) {
         return Some(String::new());
     }
@@ -62,7 +67,7 @@ mod tests {
 
     #[test]
     fn features_joined_by_and_and_or_are_requirements() {
-        let of = |text: &str| requirements(text).unwrap_or_else(|| "left out".into());
+        let of = |text: &str| parse_constraints(text).unwrap_or_else(|| "left out".into());
         assert_eq!((of(""), of("(null)"), of("a")), (String::new(), String::new(), "a".into()));
         assert_eq!((of("a&b"), of("a|b|a")), ("a,b".into(), "a|b".into()));
         assert_eq!((of("a&(b|c)"), of("(a&b)|c"), of("a&b|c")), ("a,b|c".into(), "a|c,b|c".into(), "a|c,b|c".into()));
