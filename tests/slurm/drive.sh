@@ -35,7 +35,8 @@ until [ "\${#lines[@]}" -ge "\$wanted" ] || [ "\$SECONDS" -ge 60 ]; do
 done
 EPILOG
 chmod 755 "$work/epilog"
-SLURM_NODES=$nodes SLURM_CONF_EXTRA="Epilog=$work/epilog" WITH_DB=1 SLURM_USERS="$alice" "$root/scripts/slurm-up.sh" "$work/slurm" >"$work/up" || exit 1
+SLURM_NODES=$nodes SLURM_CONF_EXTRA="Epilog=$work/epilog" WITH_DB=1 SLURM_USERS="$alice" \
+    "$root/scripts/slurm-up.sh" "$work/slurm" >"$work/up" || exit 1
 eval "$(cat "$work/up")"
 cd "$work" || exit 1
 for account in a b c; do sacctmgr -i -Q add account "$account" Fairshare=1 >/dev/null; done

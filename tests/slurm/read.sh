@@ -70,7 +70,7 @@ prints "with machines that are alike as one group" "^n\[1-2\]  *2  *0  *16 "
 prints "and the one with GPUs" "^n3 .* 4 .* 2 "
 prints "with the partition's limit" "^express  *UP  *1  *1.0 "
 prints "with the entitlement of each user" "^physics  *$ann  *50.0 %"
-prints "whoever has the account's shares included" "^art  *$bob  *16.7 %"
+prints "also of a user with the account's shares" "^art  *$bob  *16.7 %"
 if command -v python3 >/dev/null; then
     held=$(number JobHeldUser)
     holds "a job its user holds" job "$held" 'held_by="user"' 'priority=0' 'eligible_s=null' "user=\"$ann\""

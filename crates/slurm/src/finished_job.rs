@@ -9,7 +9,7 @@ use evenhand_model::calendar::iso_8601;
 use crate::error::{ReadError, TextError};
 use crate::parse_table::{Row, SEPARATOR, Table};
 use crate::parse_values::{Limit, number, time};
-use crate::queue::Job;
+use crate::queue::{Job, Queue};
 use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
 
@@ -91,9 +91,15 @@ impl FinishedJob {
         }
     }
 
-    /// Returns whether this is the run of a job of the queue: a requeued job has several, each with another start.
-    pub(crate) fn is_run_of(&self, job: &Job) -> bool {
-        self.id == job.id && job.start.is_none_or(|start| start == self.start)
+    /// Returns the jobs of the queue that are being completed and that accounting, whose jobs are `listed`, does not have yet.
+    pub(crate) fn not_listed(queue: &Queue, listed: &[FinishedJob], now: Time) -> Vec<FinishedJob> {
+        // A requeued job has several runs, each with another start.
+        let is_run_of = |finished: &FinishedJob, job: &Job| {
+            finished.id == job.id && job.start.is_none_or(|start| start == finished.start)
+        };
+        let completing = queue.jobs.iter().filter_map(|job| Some((job, job.ended(now)?)));
+        let missing = completing.filter(|(job, _)| !listed.iter().any(|finished| is_run_of(finished, job)));
+        missing.map(|(job, end)| FinishedJob::of_queue(job, end)).collect()
     }
 }
 

@@ -64,8 +64,9 @@ impl Node {
             let of_type = counts.filter(|(name, _)| name.eq_ignore_ascii_case(kind));
             of_type.fold(0, |sum: u64, (_, count)| sum.saturating_add(count))
         };
-        let typed = self.gres.iter().filter(|g| g.name == "gpu").filter_map(|g| Some((g.kind.as_deref()?, g.count)));
-        let has = of(&mut typed.clone()).max(of(&mut self.configured.gpu_types()));
+        let mut typed =
+            self.gres.iter().filter(|g| g.name == "gpu").filter_map(|g| Some((g.kind.as_deref()?, g.count)));
+        let has = of(&mut typed).max(of(&mut self.configured.gpu_types()));
         let held = match self.allocated.gpu_types().next() {
             Some(_) => of(&mut self.allocated.gpu_types()),
             None => self.allocated.gpus(),

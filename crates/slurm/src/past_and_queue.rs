@@ -69,11 +69,7 @@ impl PastAndQueue {
         let (pools, held) = (Pools::new(nodes, counted, &used), Held::new(counted, nodes));
         let mut names = [Names::default(), Names::default(), Names::default()];
         let mut all: Vec<(PastJob, Option<usize>)> = Vec::new();
-        // Accounting may have what is being completed already.
-        let completing = queue.jobs.iter().filter_map(|job| Some((job, job.ended(now)?)));
-        let completing = completing.filter(|(job, _)| !ended.iter().any(|ended| ended.is_run_of(job)));
-        let completing: Vec<FinishedJob> = completing.map(|(job, end)| FinishedJob::of_queue(job, end)).collect();
-        for job in ended.iter().chain(&completing) {
+        for job in ended.iter().chain(&FinishedJob::not_listed(queue, ended, now)) {
             let times = [job.submit, job.start, job.end].map(Time::whole_secs);
             let of = [Some(job.user.as_str()), job.account.as_deref(), job.partition.as_deref()];
             all.push((past_job(&mut names, &pools, of, times, counted.held(&job.held), &job.limit), None));

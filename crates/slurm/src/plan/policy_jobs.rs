@@ -7,6 +7,7 @@ use evenhand_policies::queue_order::{PendingJob, StartedJob};
 use super::parties::Parties;
 use super::speeds::Speeds;
 use super::{PlanOptions, SiteSnapshot, Unranked};
+use crate::finished_job::FinishedJob;
 use crate::parse_values::Limit;
 use crate::queue::{Job, JobState};
 
@@ -40,7 +41,7 @@ impl Parties<'_> {
         let qos = |name: &str| site.qos.iter().position(|qos| qos.name == name).map(|at| at as u32);
         let nodes = |nodes: Option<u64>| nodes.and_then(|n| u32::try_from(n).ok());
         let mut started_jobs = Vec::new();
-        for job in site.ended {
+        for job in site.ended.iter().chain(&FinishedJob::not_listed(site.queue, site.ended, now)) {
             let partition = job.partition.as_deref();
             started_jobs.push(StartedJob {
                 job: PendingJob {
@@ -75,14 +76,9 @@ impl Parties<'_> {
                 tasks: job.tasks().max(1),
                 ..PendingJob::new(self.of(&job.user, job.account.as_deref()), steps(&job.requested.demand(), resources))
             };
-            if job.state.holds_resources() {
-                let ended = job.ended(now);
-                // Accounting may have it already.
-                if ended.is_some() && site.ended.iter().any(|ended| ended.is_run_of(job)) {
-                    continue;
-                }
+            if job.runs() {
                 let started = job.start.unwrap_or(now).min(now);
-                started_jobs.push(StartedJob { job: PendingJob { tasks: 1, ..waits }, started, ended });
+                started_jobs.push(StartedJob { job: PendingJob { tasks: 1, ..waits }, started, ended: None });
             } else if job.state == JobState::Pending {
                 match no_place(job, now) {
                     Some(why) => unranked.push((at, why)),

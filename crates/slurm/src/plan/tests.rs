@@ -19,6 +19,18 @@ const QUEUE: &str = "1|1|N/A|ann|art|main|RUNNING|None|100|100|110|1:00:00|5|0|(
 const ACCOUNTS: &str =
     "Account|ParentName|User|Share\nroot|||1\nart|root||3\nart||ann|1\nart||bob|1\nlab|root||1\nlab||cid|1\n";
 
+fn options(policy: &str, half_life_s: u64, depth: usize) -> PlanOptions {
+    PlanOptions {
+        registry: Registry::built_in(),
+        policy: policy.into(),
+        settings: PolicySettings::default(),
+        decay: Some(Decay::from_half_life(Span::from_secs(half_life_s)).unwrap()),
+        prices: BTreeMap::new(),
+        speed_feature: None,
+        depth,
+    }
+}
+
 fn plan(policy: &str, depth: usize, accounts: bool, ended: &[FinishedJob]) -> Plan {
     let (nodes, partitions) = (Nodes::parse(NODES).unwrap(), Partitions::parse(PARTITIONS).unwrap());
     let queue = Queue::parse(&format!("{HEADER}\n{QUEUE}")).unwrap();
@@ -28,15 +40,7 @@ fn plan(policy: &str, depth: usize, accounts: bool, ended: &[FinishedJob]) -> Pl
         ended,
         ..SiteSnapshot::new(&nodes.nodes, &partitions.partitions, &queue)
     };
-    let options = PlanOptions {
-        registry: Registry::built_in(),
-        policy: policy.into(),
-        settings: PolicySettings::default(),
-        decay: Some(Decay::from_half_life(Span::from_secs(1000)).unwrap()),
-        prices: BTreeMap::new(),
-        speed_feature: Some("spec_".into()),
-        depth,
-    };
+    let options = PlanOptions { speed_feature: Some("spec_".into()), ..options(policy, 1000, depth) };
     Plan::new(&site, &options, Time::from_secs(1000)).unwrap()
 }
 
@@ -111,15 +115,7 @@ fn what_is_being_completed_counts_as_what_it_was_and_once() {
     let keys = |policy: &str, queue: &str, ended: &[FinishedJob]| {
         let queue = Queue::parse(&format!("{HEADER}|END_TIME\n{queue}{rest}")).unwrap();
         let site = SiteSnapshot { ended, ..SiteSnapshot::new(&nodes.nodes, &partitions.partitions, &queue) };
-        let options = PlanOptions {
-            registry: Registry::built_in(),
-            policy: policy.into(),
-            settings: PolicySettings::default(),
-            decay: Some(Decay::from_half_life(Span::from_secs(1_000_000)).unwrap()),
-            prices: BTreeMap::new(),
-            speed_feature: None,
-            depth: 4,
-        };
+        let options = self::options(policy, 1_000_000, 4);
         let plan = Plan::new(&site, &options, Time::from_secs(200)).unwrap();
         let key = |user: &str| {
             plan.places.iter().find(|place| plan.parties[place.party].user == user).unwrap().standing.clone()
@@ -174,13 +170,9 @@ fn penalties_count_gpus_speed_and_the_partition_s_price() {
     ];
     let site = SiteSnapshot { ended: &ended, ..SiteSnapshot::new(&nodes.nodes, &partitions.partitions, &queue) };
     let options = PlanOptions {
-        registry: Registry::built_in(),
-        policy: "penalty".into(),
-        settings: PolicySettings::default(),
-        decay: Some(Decay::from_half_life(Span::from_secs(1_000_000)).unwrap()),
         prices: BTreeMap::from([("fast".to_string(), Rational::from(3))]),
         speed_feature: Some("spec_".into()),
-        depth: 4,
+        ..options("penalty", 1_000_000, 4)
     };
     let plan = Plan::new(&site, &options, Time::from_secs(1000)).unwrap();
     let key = |user: &str| {
@@ -214,15 +206,7 @@ fn priorities_have_the_factors_of_qos_nodes_associations_and_nice() {
             configuration: Some(&configuration),
             ..SiteSnapshot::new(&nodes.nodes, &partitions.partitions, &queue)
         };
-        let options = PlanOptions {
-            registry: Registry::built_in(),
-            policy: "multifactor".into(),
-            settings: PolicySettings::default(),
-            decay: Some(Decay::from_half_life(Span::from_secs(1000)).unwrap()),
-            prices: BTreeMap::new(),
-            speed_feature: None,
-            depth: 9,
-        };
+        let options = self::options("multifactor", 1000, 9);
         let plan = Plan::new(&site, &options, Time::from_secs(1000)).unwrap();
         assert_eq!(plan.unranked, [(2, Unranked::NotEligible("JobArrayTaskLimit".into()))], "its array's throttle");
         let key = |job: usize| plan.places.iter().find(|place| place.job == job).unwrap().standing.key;
